@@ -1,0 +1,108 @@
+"""Reason codes: why something was not measured, what that means and what to do next.
+
+The codes are stable and appear in events; the words are for people and may change.
+"""
+
+from msgspec import Struct
+
+
+class Cause(Struct, frozen=True):
+    """What a reason code means, and what a person can do about it."""
+
+    meaning: str
+    next_step: str
+
+
+_LOG = "Read the end of the attempt's log."
+
+CAUSES: dict[str, Cause] = {
+    "signalled": Cause(
+        "The test process was killed by a signal.",
+        "Look for a crash in native code, or for a kernel that ran out of memory; the detail names the running test.",
+    ),
+    "time-limit": Cause(
+        "The attempt ran longer than its time limit and was ended.",
+        "Raise `time_limit_seconds`, or use more shards; the detail names the test that was running.",
+    ),
+    "idle-limit": Cause(
+        "The attempt showed no sign of life for the idle limit and was ended.",
+        "Look for a hang in the test that the detail names, or raise `idle_limit_seconds`.",
+    ),
+    "memory-limit": Cause(
+        "The attempt used more memory than its limit and was ended.",
+        "Raise `memory_limit_bytes`, or use more shards; the detail names the test that was running.",
+    ),
+    "stopped": Cause("The attempt was stopped on request.", "Resume the run; what is owed runs again."),
+    "driver-died": Cause(
+        "The ledger's own process went away, and its tests were ended with it.",
+        "Resume the run; what is owed runs again.",
+    ),
+    "lost": Cause(
+        "Nothing is left that could say how the attempt ended.",
+        "Resume the run; what is owed runs again. If it happens again, look for what kills processes on this machine.",
+    ),
+    "not-started": Cause(
+        "The command of the attempt could not be executed.",
+        "Check that the interpreter in `python` exists and can be executed, and that the disk is not full.",
+    ),
+    "session-ended-early": Cause(
+        "The test process ended before the session was over, for example through `os._exit` or `pytest.exit`.",
+        "Find what ends the process in the test that the detail names. " + _LOG,
+    ),
+    "interrupted": Cause(
+        "pytest was interrupted before the session was over.",
+        "Look for a `KeyboardInterrupt` or `pytest.exit`, or a plug-in that stops the session. " + _LOG,
+    ),
+    "runner-internal-error": Cause(
+        "pytest, one of its plug-ins or a conftest failed outside any test.",
+        "Repair the hook that the detail names. " + _LOG,
+    ),
+    "runner-usage-error": Cause(
+        "pytest refused its command line or its configuration, or could not import a conftest.",
+        "Check `addopts`, the `arguments` in the ledger's settings, and the conftest files. " + _LOG,
+    ),
+    "nothing-collected": Cause(
+        "pytest found no tests where there should be some.",
+        "Check `paths` and `arguments` in the ledger's settings, and the `testpaths` of the project.",
+    ),
+    "exit-code-unexpected": Cause(
+        "The exit code is not one of pytest's.", "Find the plug-in or the code that sets it. " + _LOG
+    ),
+    "exit-contradicts-record": Cause(
+        "The process did not end as pytest said it would: something changed the exit code afterwards.",
+        "Look for `atexit` handlers, `os._exit`, and crashes while the interpreter shuts down. " + _LOG,
+    ),
+    "exit-contradicts-cases": Cause(
+        "The exit code does not fit the results: success with failed tests, or failure without any.",
+        "Look for a plug-in that changes the exit code, such as a coverage threshold, and turn that off here.",
+    ),
+    "record-missing": Cause(
+        "The test process left no record of what it did.",
+        "Check that pytest 7 or newer can be imported by the interpreter in `python`. " + _LOG,
+    ),
+    "record-truncated": Cause(
+        "The record of the test process breaks off in the middle of a line.",
+        "Check the free disk space; what is owed runs again.",
+    ),
+    "record-damaged": Cause(
+        "The record of the test process is not what its plug-in writes, so nothing in it is trusted.",
+        "Check the free disk space, and that no test writes into the attempt's directory.",
+    ),
+    "wrong-tree": Cause(
+        "Code of the project was imported from outside the tree under test, so something else was tested.",
+        "Set `import_paths` to the directories that hold the packages, or let `prepare` install the tree itself.",
+    ),
+    "foreign-tests": Cause(
+        "The attempt reported tests of files that it was not asked to run.",
+        "Look for a plug-in that adds to the collection.",
+    ),
+    "cases-missing": Cause(
+        "The session ended normally, but tests that were collected before did not report an end.",
+        "Look for tests that are generated anew each time, and for plug-ins that skip or deselect tests silently.",
+    ),
+    "worker-crashed": Cause(
+        "A worker process died while it ran a test of this target.",
+        "Run the test that the detail names alone; a crash is booked on no test.",
+    ),
+    "not-run": Cause("The attempt ended before it came to this target.", "Resume the run; what is owed runs again."),
+}  # fmt: skip

@@ -1,0 +1,177 @@
+"""Decisions of a gate: collect, plan, place, start attempts, record them, and decide the verdict.
+
+Rules:
+- nothing is planned before both inventories are recorded, and nothing runs before the plan is proved a partition.
+- an attempt is promised only for what is owed, in the order of the plan, candidate before baseline, within the slots.
+- an attempt is recorded once; a record without a promise is refused.
+- the verdict is decided when every side is measured or has used up its rounds, and not before.
+"""
+
+from commands.decide.base import NOTHING, Decided, Documents, Needs, stored
+from commands.decide.planning import PLANNER, plan_shards
+from commands.decide.verdict import evidence_needed, judge_gate
+from commands.messages import Collect, Judge, MakePlan, Place, RecordAttempt, Refusal, StartAttempts
+from ledger.events import (
+    COLLECTION,
+    AttemptRecorded,
+    AttemptStarted,
+    Collected,
+    Event,
+    Placed,
+    Planned,
+    PlannedShard,
+    RunFinished,
+    StepFinished,
+    VerdictDecided,
+)
+from ledger.tables import Inventory, ShardTargets
+from projections.gate.shards import Attempt, GateView
+from projections.registry import RunViews
+from projections.run.owed import Owed, collection_owed, owed
+
+STEP = "gate"
+
+
+def collect(message: Collect, views: RunViews, documents: Documents) -> Decided:
+    """Promise the collections that are owed and may be started."""
+    entries = [entry for entry in owed(views.gate, views.run.policy) if entry.shard == COLLECTION and entry.ready]
+    return Decided(tuple(_start(entry, views, message.member) for entry in entries))
+
+
+def plan_needs(message: MakePlan, views: RunViews) -> Needs:
+    """The planner reads both inventories."""
+    return {collected.inventory: Inventory for collected in views.gate.inventories.values()}
+
+
+def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decided:
+    """One plan per run. Refused while an inventory is missing or when the candidate has no tests."""
+    if views.gate.plan is not None:
+        return NOTHING
+    inventories = views.gate.inventories
+    if collection_owed(owed(views.gate, views.run.policy)):
+        raise Refusal("not-collected", "the tests of both sides must be collected before they can be planned")
+    plan = plan_shards(
+        documents.get(inventories["candidate"].inventory, Inventory),
+        documents.get(inventories["baseline"].inventory, Inventory),
+        (inventories["candidate"].inventory, inventories["baseline"].inventory),
+        views.run.policy,
+    )
+    digest, data = stored(plan)
+    shards = tuple(_planned(shard) for shard in plan.shards)
+    planned = Planned(commit=views.run.begun.candidate, plan=digest, policy=PLANNER, shards=shards)
+    return Decided((planned,), (data,))
+
+
+def _planned(shard: ShardTargets) -> PlannedShard:
+    absent = tuple(sorted(set(shard.candidate) - set(shard.baseline)))
+    return PlannedShard(shard=shard.shard, candidate_targets=len(shard.candidate), absent=absent)
+
+
+def place(message: Place, views: RunViews, documents: Documents) -> Decided:
+    """Place every planned shard that has no place yet. This machine is the pool's one member."""
+    if views.gate.plan is None:
+        raise Refusal("not-planned", "there is no plan to place")
+    if not message.members:
+        raise Refusal("pool-empty", "no member of the pool can run a shard")
+    unplaced = [s.shard for s in views.gate.plan.shards if s.shard not in views.gate.placements]
+    return Decided(tuple(Placed(shard=shard, member=message.members[0], reason="only-member") for shard in unplaced))
+
+
+def start_attempts(message: StartAttempts, views: RunViews, documents: Documents) -> Decided:
+    """Promise owed attempts, as many as there are free slots."""
+    if views.gate.plan is None:
+        raise Refusal("not-planned", "there is no plan to run")
+    ready = [entry for entry in owed(views.gate, views.run.policy) if entry.ready]
+    placed = [entry for entry in ready if entry.shard in views.gate.placements]
+    chosen = placed[: max(0, message.slots)]
+    return Decided(tuple(_start(entry, views, views.gate.placements[entry.shard]) for entry in chosen))
+
+
+def _start(entry: Owed, views: RunViews, member: str) -> AttemptStarted:
+    begun = views.run.begun
+    return AttemptStarted(
+        shard=entry.shard,
+        side=entry.side,
+        attempt=len(views.gate.side(entry.shard, entry.side).attempts) + 1,
+        term=views.run.term,
+        commit=begun.candidate if entry.side == "candidate" else begun.baseline,
+        member=member,
+        targets=entry.targets,
+    )
+
+
+def record_attempt(message: RecordAttempt, views: RunViews, documents: Documents) -> Decided:
+    """Record what an attempt gave, once; a complete collection also gives its side's inventory."""
+    attempt = _promised(message, views.gate)
+    if attempt.recorded is not None:
+        return NOTHING
+    recorded = AttemptRecorded(
+        shard=message.shard, side=message.side, attempt=message.attempt, term=attempt.started.term,
+        commit=message.commit, complete=message.complete, counted=message.counted, cause=message.cause,
+        detail=message.detail, exit_code=message.exit_code, signal=message.signal, started_at=message.started_at,
+        duration_seconds=message.duration_seconds, peak_memory_bytes=message.peak_memory_bytes, reader=message.reader,
+        evidence_key=message.evidence_key, table=message.table, record=message.record, log=message.log,
+        targets=message.targets, measured_targets=message.measured_targets, missing=message.missing,
+        attention=message.attention, counts=message.counts, failures=message.failures,
+    )  # fmt: skip
+    return Decided((recorded, *_inventory(message)))
+
+
+def _inventory(message: RecordAttempt) -> tuple[Event, ...]:
+    if message.inventory is None or not message.complete:
+        return ()
+    return (
+        Collected(
+            side=message.side,
+            commit=message.commit,
+            attempt=message.attempt,
+            inventory=message.inventory,
+            targets=message.targets,
+            cases=message.cases,
+            errors=message.errors,
+        ),
+    )
+
+
+def _promised(message: RecordAttempt, gate: GateView) -> Attempt:
+    for attempt in gate.side(message.shard, message.side).attempts:
+        if attempt.started.attempt == message.attempt:
+            return attempt
+    raise Refusal(
+        "attempt-unknown",
+        f"attempt {message.attempt} of {message.shard}/{message.side} was never started in this run",
+    )
+
+
+def judge_needs(message: Judge, views: RunViews) -> Needs:
+    """The verdict reads the inventories, the plan and the tables of every attempt."""
+    return evidence_needed(views.gate)
+
+
+def judge(message: Judge, views: RunViews, documents: Documents) -> Decided:
+    """The verdict, the end of the step and the end of the run, at once."""
+    if views.gate.verdict is not None:
+        return NOTHING
+    if not settled(views):
+        raise Refusal("not-settled", "attempts are still owed or running, so no verdict can be decided yet")
+    judged = judge_gate(views, documents)
+    digest, data = stored(judged.table)
+    verdict = VerdictDecided(
+        verdict=judged.verdict,
+        reason=judged.reason,
+        table=judged.table.table,
+        classes=digest,
+        counts=judged.counts,
+        blocking=judged.blocking,
+        unmeasured=judged.unmeasured,
+    )
+    finished = StepFinished(step=STEP, outcome=judged.verdict)
+    return Decided((verdict, finished, RunFinished(verdict=judged.verdict)), (data,))
+
+
+def settled(views: RunViews) -> bool:
+    """Whether nothing runs and everything that is owed has used up its rounds."""
+    entries = owed(views.gate, views.run.policy)
+    if views.gate.plan is None and not any(entry.status == "unmeasured" for entry in entries):
+        return False
+    return all(entry.status == "unmeasured" for entry in entries)

@@ -1,0 +1,44 @@
+"""What the gate has to do next, seen from where it stands. Level-triggered: the same state gives the same answer."""
+
+from commands.decide.gate import STEP, settled
+from commands.messages import BeginStep, Collect, Judge, MakePlan, Message, Place, StartAttempts
+from ledger.events import COLLECTION
+from projections.registry import RunViews
+from projections.run.owed import owed
+
+MEMBER = "local"
+"""The one member of the pool: this machine."""
+
+
+def next_message(views: RunViews, stream: str, free_slots: int) -> Message | None:
+    """The next message to handle, or None while there is nothing to do but wait (or nothing left to do).
+
+    | the gate                                         | next            |
+    |---|---|
+    | has not begun                                    | BeginStep       |
+    | has its verdict                                  | None            |
+    | owes a collection that may start                 | Collect         |
+    | has both inventories and no plan                 | MakePlan        |
+    | has shards without a place                       | Place           |
+    | has everything measured, or no rounds left       | Judge           |
+    | owes attempts that may start, and has free slots | StartAttempts   |
+    | waits for what runs                              | None            |
+    """
+    run, gate = views.run, views.gate
+    if run.steps.get(STEP) is None:
+        return BeginStep(stream=stream, step=STEP)
+    if gate.verdict is not None:
+        return None
+    entries = owed(gate, run.policy)
+    collections = [entry for entry in entries if entry.shard == COLLECTION]
+    if any(entry.ready for entry in collections):
+        return Collect(stream=stream, member=MEMBER)
+    if not collections and gate.plan is None:
+        return MakePlan(stream=stream)
+    if gate.plan is not None and any(shard.shard not in gate.placements for shard in gate.plan.shards):
+        return Place(stream=stream, members=(MEMBER,))
+    if settled(views):
+        return Judge(stream=stream)
+    if free_slots > 0 and any(entry.ready for entry in entries) and not collections:
+        return StartAttempts(stream=stream, slots=free_slots)
+    return None

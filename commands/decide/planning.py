@@ -1,0 +1,57 @@
+"""The planner by count: shards of nearly equal numbers of targets, in byte order, and the proof that it is a partition.
+
+Every target of the candidate is in exactly one shard. The baseline side of a shard runs those of its targets that the
+baseline has too; targets that only the baseline has are gone and need no run.
+"""
+
+from collections import Counter
+
+from commands.messages import Refusal
+from ledger.events import GatePolicy
+from ledger.tables import Inventory, Plan, ShardTargets
+
+PLANNER = "count/1"
+TARGETS_PER_SHARD = 100
+"""Without a wish for a number of shards there is one per process, and more only where shards would be larger than
+this."""
+
+
+def plan_shards(candidate: Inventory, baseline: Inventory, digests: tuple[str, str], policy: GatePolicy) -> Plan:
+    """The plan for these inventories; `digests` are theirs. Raises Refusal when there is nothing to plan."""
+    targets = sorted({target.target for target in candidate.targets})
+    if not targets:
+        raise Refusal("nothing-collected", "the candidate has no tests", "check `paths` in ledger.toml")
+    there = {target.target for target in baseline.targets}
+    shards = tuple(
+        ShardTargets(
+            shard=f"shard-{number}",
+            candidate=chunk,
+            baseline=tuple(target for target in chunk if target in there),
+        )
+        for number, chunk in enumerate(_chunks(targets, _count(len(targets), policy)), start=1)
+    )
+    _prove_partition(targets, shards)
+    return Plan(policy=PLANNER, candidate_inventory=digests[0], baseline_inventory=digests[1], shards=shards)
+
+
+def _count(targets: int, policy: GatePolicy) -> int:
+    wanted = policy.shards or max(policy.parallel, -(-targets // TARGETS_PER_SHARD))
+    return min(wanted, targets)
+
+
+def _chunks(targets: list[str], count: int) -> list[tuple[str, ...]]:
+    """`count` runs of neighbours whose lengths differ by one at most."""
+    size, larger = divmod(len(targets), count)
+    chunks, start = [], 0
+    for number in range(count):
+        end = start + size + (number < larger)
+        chunks.append(tuple(targets[start:end]))
+        start = end
+    return chunks
+
+
+def _prove_partition(targets: list[str], shards: tuple[ShardTargets, ...]) -> None:
+    """Nothing runs on a plan that loses or doubles a target, whatever the planner above believes."""
+    planned = Counter(target for shard in shards for target in shard.candidate)
+    if planned != Counter(targets) or not all(shard.candidate for shard in shards):
+        raise AssertionError("the plan is not a partition of the candidate's targets")

@@ -1,0 +1,45 @@
+"""Which function decides which message. An unknown message is a bug and raises."""
+
+from commands.decide import gate, run
+from commands.decide.base import Decided, Decision, Documents, Needs
+from commands.messages import (
+    BeginStep,
+    Collect,
+    CreateLedger,
+    Judge,
+    MakePlan,
+    Message,
+    Place,
+    RecordAttempt,
+    ResumeRun,
+    StartAttempts,
+    StartRun,
+    StopRun,
+    TakeRun,
+)
+from projections.registry import RunViews
+
+DECISIONS: dict[type[Message], Decision] = {
+    CreateLedger: Decision(run.create_ledger),
+    StartRun: Decision(run.start_run),
+    TakeRun: Decision(run.take_run),
+    BeginStep: Decision(run.begin_step),
+    ResumeRun: Decision(run.resume_run),
+    StopRun: Decision(run.stop_run),
+    Collect: Decision(gate.collect),
+    MakePlan: Decision(gate.make_plan, gate.plan_needs),
+    Place: Decision(gate.place),
+    StartAttempts: Decision(gate.start_attempts),
+    RecordAttempt: Decision(gate.record_attempt),
+    Judge: Decision(gate.judge, gate.judge_needs),
+}
+
+
+def needs(message: Message, views: RunViews) -> Needs:
+    """The evidence that deciding this message takes."""
+    return DECISIONS[type(message)].needs(message, views)
+
+
+def decide(message: Message, views: RunViews, documents: Documents) -> Decided:
+    """Decide. Raises Refusal when a rule says no."""
+    return DECISIONS[type(message)].decide(message, views, documents)

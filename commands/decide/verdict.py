@@ -1,0 +1,79 @@
+"""From views and evidence to the verdict: which tables are read, and how they become the two sides of every case."""
+
+from commands.decide.base import Documents, Needs
+from ledger.events import COLLECTION
+from ledger.tables import CaseTable, Inventory, Plan
+from ledger.values import SIDES, Side
+from projections.gate.cases import SideEvidence, index, join, not_run_targets
+from projections.gate.shards import GateView, ShardSide
+from projections.gate.verdict import Judged, judge_cases, judge_nothing
+from projections.registry import RunViews
+
+
+def evidence_needed(gate: GateView) -> Needs:
+    """Every document that the verdict reads."""
+    if gate.plan is None:
+        return {}
+    needs: dict[str, type] = {collected.inventory: Inventory for collected in gate.inventories.values()}
+    needs[gate.plan.plan] = Plan
+    for state in gate.sides.values():
+        if state.shard != COLLECTION:
+            needs.update((digest, CaseTable) for digest in _tables(state))
+    return needs
+
+
+def judge_gate(views: RunViews, documents: Documents) -> Judged:
+    """The verdict on what was measured."""
+    gate = views.gate
+    if gate.plan is None:
+        return judge_nothing(
+            {f"{side.shard}/{side.side}": _cause(side) for side in gate.collections() if not side.measured}
+        )
+    plan = documents.get(gate.plan.plan, Plan)
+    candidate, baseline = (index(_side_evidence(views, plan, side, documents)) for side in SIDES)
+    return judge_cases(join(candidate, baseline), flaky_blocks=views.run.policy.flaky == "block")
+
+
+def _side_evidence(views: RunViews, plan: Plan, side: Side, documents: Documents) -> SideEvidence:
+    gate = views.gate
+    states = [gate.side(shard.shard, side) for shard in plan.shards]
+    tables = tuple(documents.get(digest, CaseTable) for state in states for digest in _tables(state))
+    missing: dict[str, str] = {}
+    asked: set[str] = set()
+    for shard, state in zip(plan.shards, states, strict=True):
+        planned = shard.candidate if side == "candidate" else shard.baseline
+        compared = side == "baseline" and views.run.policy.baseline == "on-failure"
+        wanted = _wanted(gate, shard.shard, planned) if compared else planned
+        asked.update(wanted)
+        missing.update(_missing(state, wanted, compared=compared))
+    return SideEvidence(
+        inventory=documents.get(gate.inventories[side].inventory, Inventory),
+        tables=tables,
+        missing=missing,
+        not_run=not_run_targets(plan, missing, asked) if side == "baseline" else frozenset(),
+    )
+
+
+def _wanted(gate: GateView, shard: str, planned: tuple[str, ...]) -> tuple[str, ...]:
+    attention = gate.side(shard, "candidate").attention
+    return tuple(target for target in planned if target in attention)
+
+
+def _missing(state: ShardSide, wanted: tuple[str, ...], *, compared: bool) -> dict[str, str]:
+    """The wanted targets that no attempt measured, with the newest reason code."""
+    whole = _cause(state)
+    if compared:
+        known = state.missing or {}
+        return {target: known.get(target, whole) for target in wanted if target not in state.covered}
+    if state.missing is None:
+        return dict.fromkeys(wanted, whole)
+    return state.missing
+
+
+def _cause(state: ShardSide) -> str:
+    return (state.last.cause if state.last else None) or "not-run"
+
+
+def _tables(state: ShardSide) -> list[str]:
+    recorded = (attempt.recorded for attempt in state.attempts)
+    return [record.table for record in recorded if record is not None and record.table is not None]

@@ -1,0 +1,1 @@
+"""The outside world: git, worktrees, environment, locks, clock. Named only in the wiring."""

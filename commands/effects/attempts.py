@@ -1,0 +1,183 @@
+"""Attempts on this machine: from a promise to a job, and from the job's end to what is recorded, evidence included."""
+
+import json
+import os
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from commands.config.settings import RunnerSettings
+from commands.effects.environment import missing_variable_hint
+from commands.effects.git import Git
+from commands.effects.sides import Workplace
+from commands.executors.api import Job, JobEnd
+from commands.messages import RecordAttempt
+from commands.readers.pytest_lines import READER, read_attempt, read_collection
+from commands.runners import pytest as adapter
+from ledger.errors import LedgerError
+from ledger.events import COLLECTION, AttemptStarted
+from ledger.evidence import EvidenceStore
+from ledger.tables import Inventory, Plan, decode_document, encode_document
+from ledger.values import Digest
+from projections.registry import RunViews
+
+KEY_FILE = "evidence-key"
+
+OUTSIDE_ENDS = frozenset({"driver-died", "stopped"})
+"""Ends that come from outside the attempt, which therefore used up no round."""
+
+
+class LocalAttempts:
+    """Makes jobs of one run's attempts and reads what they leave."""
+
+    def __init__(self, git: Git, settings: RunnerSettings, workplace: Workplace, evidence: EvidenceStore) -> None:
+        self._git, self._settings = git, settings
+        self._workplace, self._evidence = workplace, evidence
+        self._inventories: dict[Digest, Inventory] = {}
+        self._plans: dict[Digest, Plan] = {}
+
+    def name(self, views: RunViews, attempt: AttemptStarted) -> str:
+        """`run.shard.side.attempt.term`."""
+        return f"{views.run.run}.{attempt.shard}.{attempt.side}.{attempt.attempt}.{attempt.term}"
+
+    def directory(self, views: RunViews, attempt: AttemptStarted) -> Path:
+        """Below the run's directory, named after the attempt."""
+        return (
+            self._workplace.directory / "attempts" / f"{attempt.shard}.{attempt.side}.{attempt.attempt}.{attempt.term}"
+        )
+
+    def job(self, views: RunViews, attempt: AttemptStarted) -> Job:
+        """The job of this attempt, its side made ready. Raises LedgerError when it cannot be."""
+        ready = self._workplace.side(attempt.side)
+        directory = self.directory(views, attempt)
+        environment = self._workplace.environment(ready, directory)
+        if attempt.shard == COLLECTION:
+            argv = adapter.collect_command(self._settings, ready.python, directory / "tmp")
+        else:
+            targets = self._targets(views, attempt)
+            argv = adapter.run_command(self._settings, ready.python, directory / "tmp")
+            targets_file = directory / "targets.json"
+            targets_file.write_text(json.dumps(targets), "utf-8")
+            environment["LEDGER_TARGETS_FILE"] = str(targets_file)
+        key = self._workplace.evidence_key(ready, argv, environment, directory)
+        (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
+        policy = views.run.policy
+        return Job(
+            name=self.name(views, attempt),
+            argv=argv,
+            directory=ready.tree,
+            environment=environment,
+            attempt_directory=directory,
+            activity=("record*.jsonl",),
+            time_limit_seconds=policy.time_limit_seconds,
+            idle_limit_seconds=policy.idle_limit_seconds,
+            memory_limit_bytes=policy.memory_limit_bytes,
+        )
+
+    def record(self, views: RunViews, attempt: AttemptStarted, end: JobEnd) -> RecordAttempt:
+        """What this attempt gave; its record, its output and its table become evidence."""
+        directory = self.directory(views, attempt)
+        record = b"\n".join(path.read_bytes() for path in sorted(directory.glob("record*.jsonl")))
+        log = directory / "output.log"
+        taken_over = attempt.term < views.run.term and end.end in ("lost", "not-started")
+        told = RecordAttempt(
+            stream=views.run.run,
+            shard=attempt.shard,
+            side=attempt.side,
+            attempt=attempt.attempt,
+            commit=attempt.commit,
+            complete=False,
+            counted=end.end not in OUTSIDE_ENDS and not taken_over,
+            cause=None,
+            exit_code=end.exit_code,
+            signal=end.signal,
+            started_at=end.started_at,
+            duration_seconds=end.duration_seconds,
+            peak_memory_bytes=end.peak_memory_bytes,
+            reader=READER,
+            evidence_key=_read_key(directory),
+            record=self._evidence.put_bytes(record) if record else None,
+            log=self._evidence.put_file(log) if log.exists() else None,
+        )
+        if attempt.shard == COLLECTION:
+            return self._record_collection(told, record, end)
+        return self._record_tests(views, attempt, told, record, end)
+
+    def _record_collection(self, told: RecordAttempt, record: bytes, end: JobEnd) -> RecordAttempt:
+        reading = read_collection(record, end)
+        if reading.cause is not None:
+            return replace(told, cause=reading.cause, detail=reading.detail)
+        try:
+            blobs = self._git.blobs(told.commit)
+        except LedgerError as error:
+            return replace(told, cause=error.code, detail=error.message)
+        targets = tuple(
+            replace(target, blob=blobs[target.target].oid if target.target in blobs else None)
+            for target in reading.targets
+        )
+        inventory = Inventory(side=told.side, commit=told.commit, targets=targets)
+        return replace(
+            told,
+            complete=True,
+            detail=reading.detail,
+            inventory=self._evidence.put_bytes(encode_document(inventory)),
+            targets=len(targets),
+            measured_targets=len(targets),
+            cases=sum(len(target.cases) for target in targets),
+            errors=tuple(target.target for target in targets if target.error is not None),
+        )
+
+    def _record_tests(
+        self, views: RunViews, attempt: AttemptStarted, told: RecordAttempt, record: bytes, end: JobEnd
+    ) -> RecordAttempt:
+        requested = self._targets(views, attempt)
+        inventory = self._inventory(views.gate.inventories[attempt.side].inventory)
+        reading = read_attempt(
+            record, end, side=attempt.side, commit=attempt.commit, requested=requested, inventory=inventory
+        )
+        hints = (self._hint(line.line) for line in reading.failures)
+        return replace(
+            told,
+            complete=reading.complete,
+            cause=reading.cause,
+            detail="; ".join(filter(None, (reading.detail, next(filter(None, hints), "")))),
+            table=self._evidence.put_bytes(encode_document(reading.table)),
+            targets=len(requested),
+            measured_targets=reading.measured_targets,
+            missing=reading.missing,
+            attention=reading.attention,
+            counts=reading.counts,
+            failures=reading.failures,
+        )
+
+    def _targets(self, views: RunViews, attempt: AttemptStarted) -> tuple[str, ...]:
+        """The targets that the attempt was asked for: the promised ones, else all of its side of the shard."""
+        if attempt.targets is not None:
+            return attempt.targets
+        if views.gate.plan is None:
+            raise LookupError("an attempt of a shard comes after the plan")
+        plan = self._plan(views.gate.plan.plan)
+        shard = next(shard for shard in plan.shards if shard.shard == attempt.shard)
+        return shard.candidate if attempt.side == "candidate" else shard.baseline
+
+    def _plan(self, digest: Digest) -> Plan:
+        if digest not in self._plans:
+            self._plans[digest] = decode_document(self._evidence.get(digest), Plan)
+        return self._plans[digest]
+
+    def _inventory(self, digest: Digest) -> Inventory:
+        if digest not in self._inventories:
+            self._inventories[digest] = decode_document(self._evidence.get(digest), Inventory)
+        return self._inventories[digest]
+
+    def _hint(self, message: str) -> str | None:
+        let_through = dict.fromkeys(self._settings.pass_environment, "") | self._settings.set_environment
+        return missing_variable_hint(message, os.environ, let_through)
+
+
+def _read_key(directory: Path) -> Digest | None:
+    """The evidence key that was stored before the job was started; None when it never came so far."""
+    try:
+        return (directory / KEY_FILE).read_text("ascii")
+    except FileNotFoundError:
+        return None

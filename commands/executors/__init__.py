@@ -1,0 +1,1 @@
+"""Executors start, observe and stop the processes of attempts."""

@@ -1,0 +1,117 @@
+"""A gate from start to end, and its resumption: chooses the commits, holds the locks, drives, cleans up, sums up."""
+
+import os
+import secrets
+import socket
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from commands.decide.base import Documents
+from commands.decide.registry import decide
+from commands.messages import ResumeRun, StartRun
+from commands.render.words import short
+from commands.stopping import StopRequests
+from commands.wiring import Home, Workshop, build_driver, open_workshop
+from ledger.tables import encode_document
+from projections.registry import RunViews
+from projections.run.resume import ResumePlan, plan_resume
+from projections.run.summary import RunSummary, summarize_run
+
+if TYPE_CHECKING:
+    from commands.driver import Driver
+
+STEP = "gate"
+
+
+class Display(Protocol):
+    """What a gate tells while it runs."""
+
+    def note(self, line: str) -> None:
+        """Say something once."""
+
+    def changed(self, views: RunViews) -> None:
+        """Show the run as it is now."""
+
+
+def run_gate(home: Home, ref: str, baseline: str | None, display: Display) -> RunSummary:
+    """Gate the commit that `ref` names, and return where the run then stands."""
+    start = _start_message(home, ref, baseline)
+    decide(start, RunViews(), Documents({}))
+    display.note(f"candidate {short(start.candidate)} ({start.candidate_ref})")
+    display.note(f"baseline  {short(start.baseline)} ({start.baseline_ref}: {start.baseline_reason})")
+    if start.dirty:
+        display.note("the checkout has uncommitted changes; they are not tested")
+    with open_workshop(home, start.run) as workshop:
+        workshop.evidence.put_bytes(encode_document(home.loaded.settings.runner))
+        workshop.loop.handle(start)
+        display.note(f"run {start.run}, recorded in {home.directory}")
+        return _drive(workshop, start.run, display, resume_step=None)
+
+
+def resume_gate(home: Home, run: str, step: str, display: Display) -> RunSummary:
+    """Take a run up again from a step, and return where it then stands."""
+    with open_workshop(home, run) as workshop:
+        views = workshop.loop.views(run)
+        decide(ResumeRun(stream=run, step=step), views, Documents({}))
+        if plan_resume(views, step, driven=False).nothing_to_do:
+            display.note("nothing is owed; the verdict stands")
+            return _summary(views)
+        return _drive(workshop, run, display, resume_step=step)
+
+
+def dry_run(home: Home, run: str, step: str) -> ResumePlan:
+    """What `resume_gate` would do, without a lock and without writing anything. Raises the refusals that it would."""
+    with home.open_ledger() as opened:
+        views, driven = opened.views(run), opened.driven(run)
+    decide(ResumeRun(stream=run, step=step), views, Documents({}))
+    return plan_resume(views, step, driven=driven)
+
+
+def _start_message(home: Home, ref: str, baseline: str | None) -> StartRun:
+    git, settings = home.git, home.loaded.settings
+    candidate = git.resolve(ref)
+    if baseline is None:
+        chosen = git.choose_baseline(candidate, None)
+        base_commit, base_ref, base_reason = chosen.commit, chosen.ref, chosen.reason
+    else:
+        base_commit, base_ref, base_reason = git.resolve(baseline), baseline, "as asked for"
+    now = datetime.now(UTC)
+    run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return StartRun(
+        stream=run,
+        run=run,
+        candidate=candidate,
+        candidate_ref=ref,
+        baseline=base_commit,
+        baseline_ref=base_ref,
+        baseline_reason=base_reason,
+        dirty=bool(git.dirty_paths(1).paths),
+        policy=settings.gate,
+        config=_digest(home),
+    )
+
+
+def _digest(home: Home) -> str:
+    from hashlib import sha256
+
+    return sha256(encode_document(home.loaded.settings.runner)).hexdigest()
+
+
+def _drive(workshop: Workshop, run: str, display: Display, *, resume_step: str | None) -> RunSummary:
+    requests = StopRequests(workshop.home.stop_file(run))
+    requests.answered()
+    with build_driver(workshop, run, requests, display.changed) as driver:
+        _take_up(driver, run, resume_step)
+        views = driver.drive(run)
+        requests.answered()
+    return _summary(views)
+
+
+def _take_up(driver: "Driver", run: str, resume_step: str | None) -> None:
+    driver.take(run, socket.gethostname(), os.getpid())
+    if resume_step is not None:
+        driver.resume(run, resume_step)
+
+
+def _summary(views: RunViews) -> RunSummary:
+    return summarize_run(views, datetime.now(UTC), alive=None)

@@ -1,0 +1,52 @@
+"""`ledger init`: finds out what the repository tests with and writes the commented configuration."""
+
+from msgspec import Struct
+
+from commands.config.template import template
+from commands.runners import pytest as adapter
+from commands.wiring import Home
+from ledger.errors import LedgerError, StoreUnwritable
+
+FILE = "ledger.toml"
+
+
+class AlreadyInitialized(LedgerError):
+    """The repository has a configuration, which is never overwritten."""
+
+    code = "already-initialized"
+    exit_code = 4
+
+
+class RunnerUnknown(LedgerError):
+    """No supported test runner was recognised."""
+
+    code = "runner-unknown"
+    exit_code = 2
+
+
+class Written(Struct, frozen=True):
+    """What was written, for which runner, and why that runner."""
+
+    file: str
+    runner: str
+    reason: str
+
+
+def initialize(home: Home) -> Written:
+    """Write `ledger.toml` at the top of the checkout. Raises AlreadyInitialized, RunnerUnknown or StoreUnwritable."""
+    toplevel = home.git.toplevel
+    target = toplevel / FILE
+    reason = adapter.detect(toplevel)
+    if reason is None:
+        raise RunnerUnknown(
+            f"no test runner was recognised in {toplevel}",
+            "ledger knows pytest: it looks for its configuration, a conftest.py, or files named test_*.py",
+        )
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(template("pytest", toplevel.name, [reason]))
+    except FileExistsError:
+        raise AlreadyInitialized(f"{target} exists already", "edit it, or move it away first") from None
+    except OSError as failure:
+        raise StoreUnwritable(f"{target} cannot be written: {failure}", "check its directory") from failure
+    return Written(FILE, "pytest", reason)

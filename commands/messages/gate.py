@@ -1,0 +1,76 @@
+"""Messages about a gate."""
+
+from typing import ClassVar
+
+from msgspec import field
+
+from commands.messages.base import Message
+from ledger.events import FailureLine, MissingTarget
+from ledger.values import Commit, Digest, Side
+
+
+class Collect(Message, frozen=True, kw_only=True, tag="collect"):
+    """Start the collections that are owed."""
+
+    member: str
+
+
+class MakePlan(Message, frozen=True, kw_only=True, tag="make-plan"):
+    """Plan the candidate's targets into shards."""
+
+
+class Place(Message, frozen=True, kw_only=True, tag="place"):
+    """Say where each shard runs. `members` are the usable members of the pool, in order of preference."""
+
+    members: tuple[str, ...]
+
+
+class StartAttempts(Message, frozen=True, kw_only=True, tag="start-attempts"):
+    """Promise as many of the owed attempts as there are free slots."""
+
+    slots: int
+
+
+class RecordAttempt(Message, frozen=True, kw_only=True, tag="record-attempt"):
+    """What was read of an attempt that ended; the fields are those of `attempt-recorded`.
+
+    For a collection, `inventory` is the evidence that it gave, with its counts.
+    """
+
+    observation: ClassVar[bool] = True
+
+    shard: str
+    side: Side
+    attempt: int
+    commit: Commit
+    complete: bool
+    counted: bool
+    cause: str | None
+    detail: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    started_at: str = ""
+    duration_seconds: float = 0.0
+    peak_memory_bytes: int | None = None
+    reader: str = ""
+    evidence_key: Digest | None = None
+    table: Digest | None = None
+    record: Digest | None = None
+    log: Digest | None = None
+    targets: int = 0
+    measured_targets: int = 0
+    missing: tuple[MissingTarget, ...] = ()
+    attention: tuple[str, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    failures: tuple[FailureLine, ...] = ()
+    inventory: Digest | None = None
+    cases: int = 0
+    errors: tuple[str, ...] = ()
+
+    def command(self) -> str:
+        """One record per attempt and side, whoever reports it."""
+        return f"record/{self.stream}/{self.shard}/{self.side}/{self.attempt}"
+
+
+class Judge(Message, frozen=True, kw_only=True, tag="judge"):
+    """Decide the verdict, when everything is measured or has used up its rounds."""

@@ -1,0 +1,1 @@
+"""Views as text for people. Pure: nothing here reads or writes anything."""

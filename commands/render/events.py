@@ -1,0 +1,96 @@
+"""One line per event, for the log."""
+
+from collections.abc import Callable
+from typing import Any
+
+from commands.render.words import count, moment, safe, seconds, short
+from ledger.events import (
+    AttemptRecorded,
+    AttemptStarted,
+    Collected,
+    DriverReplaced,
+    DriverStarted,
+    Event,
+    LedgerCreated,
+    Placed,
+    Planned,
+    ResumeStarted,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    StepFinished,
+    StepStarted,
+    Unknown,
+    VerdictDecided,
+)
+from ledger.record import RecordedEvent
+
+
+def event_line(recorded: RecordedEvent) -> str:
+    """`#position @sequence time tag what`, safe for a terminal."""
+    header = recorded.header
+    where = f"#{header.position:<4} @{recorded.sequence:<5}"
+    return f"{where} {moment(header.time)}  {header.tag:<17} {safe(describe(recorded.event))}".rstrip()
+
+
+def describe(event: Event) -> str:
+    """What the event says, in a few words."""
+    return _WORDS[type(event)](event)
+
+
+def _attempt(event: AttemptStarted | AttemptRecorded) -> str:
+    return f"{event.shard}/{event.side} attempt {event.attempt}"
+
+
+def _run_started(event: RunStarted) -> str:
+    return (
+        f"{event.kind} of {short(event.candidate)} ({event.candidate_ref}) against "
+        f"{short(event.baseline)} ({event.baseline_ref}: {event.baseline_reason})"
+    )
+
+
+def _attempt_started(event: AttemptStarted) -> str:
+    what = "" if event.targets is None else f", {count(len(event.targets), 'target')} still owed"
+    return f"{_attempt(event)} on {event.member}{what}"
+
+
+def _attempt_recorded(event: AttemptRecorded) -> str:
+    outcome = "complete" if event.complete else f"unmeasured ({event.cause or 'some targets'})"
+    counts = ", ".join(f"{number} {name}" for name, number in sorted(event.counts.items()) if number)
+    took = seconds(event.duration_seconds)
+    parts = [f"{_attempt(event)} {outcome}", counts, took, event.detail]
+    return "; ".join(part for part in parts if part)
+
+
+def _verdict(event: VerdictDecided) -> str:
+    counts = ", ".join(f"{number} {name}" for name, number in event.counts.items())
+    return f"{event.verdict} ({event.reason}) by {event.table}" + (f": {counts}" if counts else "")
+
+
+def _collected(event: Collected) -> str:
+    errors = f", {count(len(event.errors), 'target')} with errors" if event.errors else ""
+    return f"{event.side}: {count(event.cases, 'case')} in {count(event.targets, 'target')}{errors}"
+
+
+_WORDS: dict[type[Event], Callable[[Any], str]] = {
+    LedgerCreated: lambda e: f"ledger {e.ledger_id} of {e.project}, format {e.format_version}",
+    RunStarted: _run_started,
+    DriverStarted: lambda e: f"term {e.term}, process {e.pid} on {e.host}",
+    DriverReplaced: lambda e: (
+        f"term {e.term}, process {e.pid} on {e.host}; the driver of term {e.previous_term} {e.reason}"
+    ),
+    StepStarted: lambda e: e.step,
+    StepFinished: lambda e: f"{e.step}: {e.outcome}",
+    ResumeStarted: lambda e: f"from {e.step}, number {e.number}, {count(len(e.owed), 'job')} owed",
+    RunStopped: lambda e: e.reason,
+    RunFinished: lambda e: e.verdict,
+    Collected: _collected,
+    Planned: lambda e: (
+        f"{count(sum(s.candidate_targets for s in e.shards), 'target')} in {count(len(e.shards), 'shard')}"
+    ),
+    Placed: lambda e: f"{e.shard} on {e.member} ({e.reason})",
+    AttemptStarted: _attempt_started,
+    AttemptRecorded: _attempt_recorded,
+    VerdictDecided: _verdict,
+    Unknown: lambda e: f"an event of a newer version ({e.tag}, version {e.version})",
+}

@@ -1,0 +1,45 @@
+"""Small pieces of text: safe strings, durations, counts, times."""
+
+import re
+
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def safe(text: str) -> str:
+    """Text from outside, with everything that could move a cursor, colour a terminal or reorder a line made visible."""
+    return _UNSAFE.sub(lambda match: f"\\x{ord(match.group()):02x}", text).replace("\n", "\\n").replace("\t", " ")
+
+
+def clipped(text: str, width: int) -> str:
+    """At most `width` characters; what was cut is marked."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def short(commit: str) -> str:
+    """A commit id as people write it."""
+    return commit[:12]
+
+
+def seconds(duration_seconds: float) -> str:
+    """A duration in the two units that matter."""
+    if duration_seconds < 10:
+        return f"{duration_seconds:.1f} s"
+    whole = round(duration_seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def moment(time: str) -> str:
+    """A stored time, to the second."""
+    return time[:19].replace("T", " ") + " UTC" if time else "?"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 test`, `2 tests`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -1,0 +1,219 @@
+"""The composition root: where implementations are chosen and put together. Heavy parts are imported when they are
+used."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct
+
+from commands.config.load import Loaded, load_settings, store_location
+from commands.config.settings import RunnerSettings
+from commands.effects.git import Git
+from commands.effects.locks import OwnedLock, is_held, owner_details
+from ledger.errors import ForeignLedger, LedgerMissing
+from ledger.events import STREAM, VerdictDecided
+from ledger.evidence import EvidenceStore
+from ledger.record import RecordedEvent
+from ledger.store.reader import Reader
+from ledger.tables import CaseTable, ClassTable, decode_document
+from ledger.values import Commit, Digest, Side
+from projections.registry import RunViews
+from projections.run.lookup import find_run
+from projections.run.summary import RunSummary, summarize_run
+
+if TYPE_CHECKING:
+    from commands.driver import Driver
+    from commands.loop import Loop
+    from commands.stopping import StopRequests
+
+LEDGER_FILE = "ledger.sqlite"
+
+
+class Home(Struct, frozen=True):
+    """A repository with its settings and the directory of its ledger."""
+
+    git: Git
+    loaded: Loaded
+    directory: Path
+
+    @property
+    def ledger_file(self) -> Path:
+        """The file that holds the events."""
+        return self.directory / LEDGER_FILE
+
+    def open_ledger(self) -> "OpenLedger":
+        """Open the ledger for reading. Raises LedgerMissing with what to do when there is none yet."""
+        if not self.ledger_file.exists():
+            raise LedgerMissing(
+                f"there is no ledger at {self.directory} yet", "`ledger gate` starts one with the first gate"
+            )
+        return OpenLedger(self, Reader.open(self.ledger_file))
+
+    def run_lock(self, run: str) -> Path:
+        """The lock that the driver of a run holds."""
+        return self.directory / "locks" / f"run-{run}.lock"
+
+    def stop_file(self, run: str) -> Path:
+        """The file whose presence asks the driver of a run to stop."""
+        return self.directory / "locks" / f"run-{run}.stop"
+
+
+def find_home(directory: Path, flags: Mapping[str, Any]) -> Home:
+    """The repository around a directory. `flags` are the values that the command line gave."""
+    git = Git.discover(directory)
+    loaded = load_settings(git.toplevel, flags)
+    return Home(git, loaded, store_location(loaded.settings, git))
+
+
+class OpenLedger:
+    """A ledger opened for reading: runs, their views, their summaries and the evidence of their verdicts."""
+
+    def __init__(self, home: Home, reader: Reader) -> None:
+        self._home, self._reader = home, reader
+        self._evidence = EvidenceStore(home.directory / "evidence")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._reader.close()
+
+    def find_run(self, wanted: str) -> str:
+        """The run that is meant."""
+        return find_run([head.stream for head in self._reader.streams() if head.stream != STREAM], wanted)
+
+    def events(self, run: str, after: int) -> list[RecordedEvent]:
+        """The run's events after a position."""
+        return list(self._reader.events(run, after=after))
+
+    def views(self, run: str) -> RunViews:
+        """The run's views now."""
+        views = RunViews()
+        for recorded in self._reader.events(run):
+            views.apply(recorded)
+        return views
+
+    def summary(self, run: str) -> RunSummary:
+        """The run's summary now."""
+        return summarize_run(self.views(run), datetime.now(UTC), alive=self.driven(run))
+
+    def driven(self, run: str) -> bool:
+        """Whether a living process drives the run: its lock is held."""
+        return is_held(self._home.run_lock(run))
+
+    def version(self) -> int:
+        """A number that changes when the ledger does."""
+        return self._reader.data_version()
+
+    def class_tables(self, run: str) -> tuple[ClassTable, dict[Digest, CaseTable]]:
+        """The class table of the run's verdict and the case tables of its attempts."""
+        views = self.views(run)
+        verdict = views.gate.verdict
+        if verdict is None:
+            raise LedgerMissing(f"run {run} has no verdict yet", f"`ledger status {run}` says where it stands")
+        records = (a.recorded for side in views.gate.sides.values() for a in side.attempts)
+        digests = {record.table for record in records if record is not None and record.table is not None}
+        tables = {digest: decode_document(self._evidence.get(digest), CaseTable) for digest in digests}
+        return self._table(verdict), tables
+
+    def _table(self, verdict: VerdictDecided) -> ClassTable:
+        return decode_document(self._evidence.get(verdict.classes), ClassTable)
+
+
+class Workshop(Struct, frozen=True):
+    """Everything that changes a ledger and drives runs, for the time that the locks are held."""
+
+    home: Home
+    loop: "Loop"
+    evidence: EvidenceStore
+    ledger_id: str
+
+
+@contextmanager
+def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
+    """Hold this machine's place in the pool and the run's lock, with the ledger open for writing.
+
+    Raises LockHeld when another process works here, ForeignLedger for another project's ledger.
+    """
+    import getpass
+    import socket
+
+    from commands.effects.clock import Clock
+    from commands.loop import Loop
+    from commands.messages import CreateLedger
+    from ledger import __version__
+    from ledger.record import Actor
+    from ledger.store.writer import Writer
+
+    clock = Clock()
+    owner = owner_details(run, clock.utc_now())
+    with (
+        OwnedLock(home.directory / "locks" / "member-local.lock", owner),
+        OwnedLock(home.run_lock(run), owner),
+        Writer.open(home.ledger_file, create=True) as writer,
+        Reader.open(home.ledger_file) as reader,
+    ):
+        evidence = EvidenceStore(home.directory / "evidence")
+        actor = Actor(who=getpass.getuser(), host=socket.gethostname(), tool=f"ledger {__version__}")
+        loop = Loop(reader, writer, evidence, clock, actor)
+        identity = reader.identity()
+        project, root_commit = _project(home)
+        if identity is None:
+            ledger_id = clock.unique_id()
+            loop.handle(CreateLedger(stream=STREAM, ledger_id=ledger_id, project=project, root_commit=root_commit))
+        else:
+            ledger_id = identity.ledger_id
+            _check_project(home, identity.project, identity.root_commit)
+        yield Workshop(home, loop, evidence, ledger_id)
+
+
+def _project(home: Home) -> tuple[str, str | None]:
+    return home.loaded.settings.project or home.git.toplevel.name, home.git.root_commit()
+
+
+def _check_project(home: Home, project: str, root_commit: str | None) -> None:
+    """A ledger belongs to the history that it began with. Raises ForeignLedger."""
+    _, ours = _project(home)
+    if root_commit and ours and root_commit != ours:
+        raise ForeignLedger(
+            f"the ledger at {home.directory} belongs to the project {project!r}, whose history begins with "
+            f"{root_commit[:12]}; this repository's begins with {ours[:12]}",
+            "name another place with --store or LEDGER_STORE",
+        )
+
+
+@contextmanager
+def build_driver(
+    workshop: Workshop, run: str, requests: "StopRequests", changed: Callable[[RunViews], None]
+) -> Iterator["Driver"]:
+    """A driver of this run. Afterwards its jobs have ended, and the worktrees of a finished run are gone."""
+    from commands.driver import Driver
+    from commands.effects.attempts import LocalAttempts
+    from commands.effects.sides import Workplace
+    from commands.effects.worktrees import work_root
+    from commands.executors.local import LocalExecutor
+
+    git, begun = workshop.home.git, workshop.loop.views(run).run.begun
+    runner = decode_document(workshop.evidence.get(begun.config), RunnerSettings)
+    root = work_root(workshop.home.loaded.settings, workshop.ledger_id, git.toplevel)
+    commits: dict[Side, Commit] = {"candidate": begun.candidate, "baseline": begun.baseline}
+    workplace = Workplace(git, runner, root, workshop.ledger_id, run, commits)
+    workplace.reap(lambda other: is_held(workshop.home.run_lock(other)))
+    executor = LocalExecutor()
+    requests.install(executor.wakeup_fd())
+    try:
+        yield Driver(
+            workshop.loop,
+            executor,
+            LocalAttempts(git, runner, workplace, workshop.evidence),
+            stop_requested=requests.requested,
+            preparing=requests.preparing,
+            changed=changed,
+        )
+        if workshop.loop.views(run).run.status == "finished":
+            workplace.remove()
+    finally:
+        executor.close()

@@ -1,0 +1,36 @@
+"""Every event type, by topic. Importing this package fills the registry of tags."""
+
+from ledger.events.base import TAGS, TYPES, Event, Unknown
+from ledger.events.gate import (
+    COLLECTION,
+    AttemptRecorded,
+    AttemptStarted,
+    Collected,
+    FailureLine,
+    JudgedCase,
+    MissingTarget,
+    Placed,
+    Planned,
+    PlannedShard,
+    VerdictDecided,
+)
+from ledger.events.ledger import FORMAT_VERSION, STREAM, LedgerCreated
+from ledger.events.policy import POLICY_VERSION, GatePolicy
+from ledger.events.run import (
+    DriverReplaced,
+    DriverStarted,
+    ResumeStarted,
+    RunFinished,
+    RunStarted,
+    RunStopped,
+    StepFinished,
+    StepStarted,
+)
+
+__all__ = [
+    "COLLECTION", "FORMAT_VERSION", "POLICY_VERSION", "STREAM", "TAGS", "TYPES",
+    "AttemptRecorded", "AttemptStarted", "Collected", "DriverReplaced", "DriverStarted", "Event", "FailureLine",
+    "GatePolicy", "JudgedCase", "LedgerCreated", "MissingTarget", "Placed", "Planned", "PlannedShard",
+    "ResumeStarted", "RunFinished", "RunStarted", "RunStopped", "StepFinished", "StepStarted", "Unknown",
+    "VerdictDecided",
+]  # fmt: skip

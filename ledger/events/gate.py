@@ -1,0 +1,153 @@
+"""Events of a gate: what was collected, planned, placed, tried and judged. Tags and field names are the file format.
+
+Big inventories never sit in events: an event names the digest of the evidence, counts, and the exceptions.
+"""
+
+from msgspec import Struct
+
+from ledger.events.base import Event, stored_as
+from ledger.values import Commit, Digest, Side, Verdict
+
+COLLECTION = "collection"
+"""The shard name of the two collection attempts, which come before any plan."""
+
+
+@stored_as("collected")
+class Collected(Event, frozen=True, kw_only=True):
+    """The inventory of one side: `targets` files with `cases` tests; `errors` are the targets that could not be
+    collected."""
+
+    side: Side
+    commit: Commit
+    attempt: int
+    inventory: Digest
+    targets: int
+    cases: int
+    errors: tuple[str, ...]
+
+
+class PlannedShard(Struct, frozen=True, kw_only=True):
+    """One shard of a plan; the targets themselves are in the plan's evidence.
+
+    `absent` are those of its targets that the baseline does not have, which was proven.
+    """
+
+    shard: str
+    candidate_targets: int
+    absent: tuple[str, ...]
+
+    @property
+    def baseline_targets(self) -> int:
+        """How many of the shard's targets the baseline has."""
+        return self.candidate_targets - len(self.absent)
+
+
+@stored_as("planned")
+class Planned(Event, frozen=True, kw_only=True):
+    """Every target of the candidate is in exactly one shard. `plan` is the evidence; `policy` names the algorithm."""
+
+    commit: Commit
+    plan: Digest
+    policy: str
+    shards: tuple[PlannedShard, ...]
+
+
+@stored_as("placed")
+class Placed(Event, frozen=True, kw_only=True):
+    """A shard, with both of its sides, will run on this member of the pool."""
+
+    shard: str
+    member: str
+    reason: str
+
+
+@stored_as("attempt-started")
+class AttemptStarted(Event, frozen=True, kw_only=True):
+    """Intent to run one side of a shard. `targets` is None for all of its targets, else the ones still owed."""
+
+    shard: str
+    side: Side
+    attempt: int
+    term: int
+    commit: Commit
+    member: str
+    targets: tuple[str, ...] | None
+
+
+class MissingTarget(Struct, frozen=True, array_like=True):
+    """A target that an attempt did not measure, and the reason code."""
+
+    target: str
+    cause: str
+
+
+class FailureLine(Struct, frozen=True, array_like=True):
+    """A test that failed, in text form, and the first line of its message."""
+
+    test: str
+    line: str
+
+
+@stored_as("attempt-recorded")
+class AttemptRecorded(Event, frozen=True, kw_only=True):
+    """What one attempt gave.
+
+    `complete`: every target asked for was measured. `cause` is the reason code of the whole attempt, None when there is
+    none; it stands for all targets when `measured_targets` is 0, otherwise `missing` lists those that were not
+    measured. `counted` is False for an attempt that was cut short from outside (the driver died or was stopped): it
+    uses up no round. `attention` lists the measured targets that failed, skipped or lost cases. `table`, `record` and
+    `log` are evidence.
+    Times: `started_at` UTC, `duration_seconds` monotonic, `peak_memory_bytes` of the process tree, None if not known.
+    """
+
+    shard: str
+    side: Side
+    attempt: int
+    term: int
+    commit: Commit
+    complete: bool
+    counted: bool
+    cause: str | None
+    detail: str
+    exit_code: int | None
+    signal: int | None
+    started_at: str
+    duration_seconds: float
+    peak_memory_bytes: int | None
+    reader: str
+    evidence_key: Digest | None
+    table: Digest | None
+    record: Digest | None
+    log: Digest | None
+    targets: int
+    measured_targets: int
+    missing: tuple[MissingTarget, ...]
+    attention: tuple[str, ...]
+    counts: dict[str, int]
+    failures: tuple[FailureLine, ...]
+
+
+class JudgedCase(Struct, frozen=True, array_like=True):
+    """A case that decides: its test in text form, its class and the first line of what was seen."""
+
+    test: str
+    case_class: str
+    line: str
+
+
+@stored_as("verdict-decided")
+class VerdictDecided(Event, frozen=True, kw_only=True):
+    """The gate's answer. `table` names the decision table and its version; `classes` is the evidence with a row per
+    case.
+
+    `blocking` are the cases that make it failed, `unmeasured` those that could not be judged, with their reason codes;
+    `counts` is cases per class, over all cases.
+    """
+
+    verdict: Verdict
+    reason: str
+    table: str
+    classes: Digest
+    counts: dict[str, int]
+    blocking: tuple[JudgedCase, ...]
+    unmeasured: tuple[JudgedCase, ...]

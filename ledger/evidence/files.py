@@ -1,0 +1,142 @@
+"""Evidence as compressed files that are named by the digest of their uncompressed bytes, and never trusted
+unread."""
+
+import os
+import re
+import zlib
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ledger.errors import EvidenceDamaged, StoreUnwritable
+from ledger.values import Digest
+
+_CHUNK_BYTES = 1 << 18
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_HINT = "put the same bytes again, or measure again what it is the evidence of"
+
+
+class EvidenceStore:
+    """A directory of evidence, `aa/<digest>.gz`. It is made when something is put; reading never makes
+    anything.
+
+    What was put is on the disk (file and directories synced) when its digest is returned. Nothing is ever
+    removed: when the bytes of a damaged file are put again, the damaged one is set aside next to its place.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def put_bytes(self, data: bytes) -> Digest:
+        """Keep these bytes and return their digest. Raises StoreUnwritable."""
+        return self._put(BytesIO(data))
+
+    def put_file(self, path: Path) -> Digest:
+        """Keep the content of a file, in bounded memory, and return its digest.
+
+        Raises StoreUnwritable, and OSError when the file itself cannot be opened.
+        """
+        with path.open("rb") as source:
+            return self._put(source)
+
+    def get(self, digest: Digest) -> bytes:
+        """The bytes of this digest. Raises EvidenceDamaged when they are missing or altered."""
+        with self.open(digest) as content:
+            return content.read()
+
+    def open(self, digest: Digest) -> BinaryIO:
+        """The bytes of this digest as a stream that the caller closes, hashed to its end before it is given.
+
+        Raises EvidenceDamaged when they are missing or altered.
+        """
+        import gzip
+
+        path = self._path(digest)
+        try:
+            content = cast(BinaryIO, gzip.open(path))
+        except OSError as error:
+            raise EvidenceDamaged(f"{path} cannot be read: {error.strerror}", _HINT) from error
+        try:
+            actual = _copy(content, None)
+            content.seek(0)
+        except (OSError, EOFError, zlib.error) as error:
+            content.close()
+            raise EvidenceDamaged(f"{path} is damaged: {error}", _HINT) from error
+        if actual != digest:
+            content.close()
+            raise EvidenceDamaged(f"{path} holds other bytes: their digest is {actual}", _HINT)
+        return content
+
+    def has(self, digest: Digest) -> bool:
+        """Whether the bytes of this digest are there and intact."""
+        try:
+            self.open(digest).close()
+        except EvidenceDamaged:
+            return False
+        return True
+
+    def _path(self, digest: Digest) -> Path:
+        if not _DIGEST.fullmatch(digest):
+            raise EvidenceDamaged(f"{digest!r} is not a digest", "the event that names it is not one of this program")
+        return self.directory / digest[:2] / f"{digest}.gz"
+
+    def _put(self, source: BinaryIO) -> Digest:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
+            try:
+                digest = _compress(source, temporary)
+                if not self.has(digest):
+                    self._rename(temporary, digest)
+                # Also for a file that was there: another process may have renamed it a moment ago.
+                _sync_directory(self._path(digest).parent)
+                _sync_directory(self.directory)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreUnwritable(
+                f"evidence cannot be written to {self.directory}: {error.strerror}",
+                "check the space, the quota and the permissions there, and try again",
+            ) from error
+        return digest
+
+    def _rename(self, temporary: Path, digest: Digest) -> None:
+        """Bring a written file to its place; a damaged one there gets a second name before it loses this
+        one."""
+        path = self._path(digest)
+        path.parent.mkdir(exist_ok=True)
+        if path.exists():
+            path.with_name(f"{digest}.damaged-{os.urandom(4).hex()}").hardlink_to(path)
+        temporary.replace(path)
+
+
+def _compress(source: BinaryIO, path: Path) -> Digest:
+    """Write what is read as a new, synced file, the same bytes for the same content; the digest of what was
+    read."""
+    import gzip
+
+    with path.open("xb") as file:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as target:
+            digest = _copy(source, cast(BinaryIO, target))
+        file.flush()
+        os.fsync(file.fileno())
+    return digest
+
+
+def _copy(source: BinaryIO, target: BinaryIO | None) -> Digest:
+    """Read to the end, write to the target if there is one, and give the digest of what was read."""
+    hashed = sha256()
+    while chunk := source.read(_CHUNK_BYTES):
+        hashed.update(chunk)
+        if target is not None:
+            target.write(chunk)
+    return hashed.hexdigest()
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

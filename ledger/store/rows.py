@@ -1,0 +1,36 @@
+"""One stored row and what makes it trustworthy: the reader checks every event so, the writer every head."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ledger.codec import decode_stored
+from ledger.errors import LedgerDamaged
+from ledger.record import RecordedEvent, event_digest
+
+SELECT_ROW = (
+    "SELECT sequence, CAST(header AS BLOB), CAST(payload AS BLOB), digest,"
+    " stream, position, tag, version, command, command_index FROM events "
+)
+
+StoredRow = Sequence[Any]
+"""What SELECT_ROW gives: sequence, header bytes, payload bytes, digest, and the columns that repeat the header."""
+
+
+def verified(row: StoredRow) -> RecordedEvent:
+    """The event of a row. Raises LedgerDamaged unless it is readable and digest and columns are those of its bytes."""
+    stored, payload, digest = row[1], row[2], row[3]
+    if stored is None or payload is None or event_digest(stored, payload) != digest:
+        raise damaged(row, "the stored bytes do not have the stored digest")
+    try:
+        header, event = decode_stored(stored, payload)
+    except LedgerDamaged as error:
+        raise damaged(row, error.message) from error
+    told = (header.stream, header.position, header.tag, header.version, header.command, header.index)
+    if row[4:] != told:
+        raise damaged(row, "the columns do not say what the header says")
+    return RecordedEvent(row[0], header, event, digest)
+
+
+def damaged(row: StoredRow, message: str) -> LedgerDamaged:
+    """The failure of this row, with its place."""
+    return LedgerDamaged(message, stream=str(row[4]), position=row[5], sequence=row[0])

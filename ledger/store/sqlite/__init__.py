@@ -1,0 +1,1 @@
+"""The SQLite engine of the store: its tables, its connections and its recorder."""

@@ -1,0 +1,109 @@
+"""How a place becomes a connection, and what SQLite's failures mean to a user."""
+
+import sqlite3
+from pathlib import Path
+from typing import Literal
+
+from ledger.errors import LedgerDamaged, LedgerError, LedgerMissing, StoreUnwritable
+from ledger.store.api import Place, StoreUnreadable
+
+BUSY_TIMEOUT_SECONDS = 30
+
+_MEMORY = "memory:"
+_UNWRITABLE = {
+    "SQLITE_FULL": ("there is no space left", "free some space and try again"),
+    "SQLITE_IOERR": (
+        "the file system refuses the data",
+        "check the disk, its space and its quota, and try again",
+    ),
+    "SQLITE_READONLY": ("it is read-only", "check the permissions of the file and of its directory"),
+    "SQLITE_CANTOPEN": ("it cannot be opened", "check the permissions of the file and of its directory"),
+    "SQLITE_PERM": ("permission is denied", "check the permissions of the file and of its directory"),
+    "SQLITE_BUSY": (
+        "another process keeps it busy",
+        "find the process that holds it open, or try again later",
+    ),
+    "SQLITE_LOCKED": ("another connection keeps it busy", "try again later"),
+}
+
+
+def is_memory(place: Place) -> bool:
+    """Whether this place is a ledger in memory."""
+    return isinstance(place, str) and place.startswith(_MEMORY)
+
+
+def uri(place: Place, mode: Literal["ro", "rw", "rwc"]) -> str:
+    """The name of this place for SQLite, opened in this mode."""
+    if is_memory(place):
+        return f"file:{str(place).removeprefix(_MEMORY)}?mode=memory&cache=shared"
+    return f"{Path(place).absolute().as_uri()}?mode={mode}"
+
+
+def require(place: Place) -> None:
+    """Raise LedgerMissing when there is no file at this place."""
+    if not is_memory(place) and not Path(place).exists():
+        raise LedgerMissing(f"there is no ledger at {place}", "start a run to begin one, or name its place")
+
+
+def connect_read_only(place: Place) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    SQLite itself keeps two side files (`-wal`, `-shm`) next to a ledger while it is open. Where it may not
+    make them and no `-wal` holds anything, the file alone is the whole ledger and is read as one that nobody
+    changes.
+    """
+    require(place)
+    try:
+        return _connect(uri(place, "ro"))
+    except sqlite3.OperationalError as error:
+        if is_memory(place) or _has_unmerged_events(Path(place)):
+            raise read_failure(error, place) from error
+    except sqlite3.Error as error:
+        raise read_failure(error, place) from error
+    try:
+        return _connect(uri(place, "ro") + "&immutable=1")
+    except sqlite3.Error as error:
+        raise read_failure(error, place) from error
+
+
+def read_failure(error: sqlite3.Error, place: Place) -> LedgerError:
+    """What an error of SQLite means to somebody who reads."""
+    if _known(error) is None:
+        return LedgerDamaged(f"{place} is not a readable ledger: {error}")
+    return StoreUnreadable(
+        f"{place} cannot be read: {error}",
+        "check the permissions of the file and of its directory, or read a copy of it and of its -wal file",
+    )
+
+
+def write_failure(error: sqlite3.Error, place: Place) -> LedgerError:
+    """What an error of SQLite means to somebody who writes."""
+    known = _known(error)
+    if known is None:
+        return LedgerDamaged(f"{place} is not a usable ledger: {error}")
+    return StoreUnwritable(f"{place} cannot be written: {known[0]} ({error})", known[1])
+
+
+def _connect(name: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(name, uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_SECONDS)
+    try:
+        # Opening is lazy: only a first read shows whether this is a database that can be read.
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _has_unmerged_events(path: Path) -> bool:
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _known(error: sqlite3.Error) -> tuple[str, str] | None:
+    """The entry for the primary code, of which an extended code such as SQLITE_IOERR_WRITE is a
+    refinement."""
+    name = getattr(error, "sqlite_errorname", None) or ""
+    return _UNWRITABLE.get("_".join(name.split("_")[:2]))

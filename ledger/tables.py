@@ -1,0 +1,123 @@
+"""The documents that evidence holds: inventories, case tables, plans and class tables, as deterministic JSON.
+
+They are addressed by the digest of their bytes, so the encoding is part of the format.
+"""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ledger.errors import EvidenceDamaged
+from ledger.values import Commit, Outcome, Side, TestId
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+class InventoryTarget(Struct, frozen=True, kw_only=True):
+    """One target of one side. `blob` identifies the file's bytes in git, None when git does not have the file.
+
+    `cases` are its tests in the order of collection; `error` is the collection error, if any; `skipped` the reason when
+    the whole target skips itself at collection, so that its tests exist but cannot be listed.
+    """
+
+    target: str
+    blob: str | None
+    cases: tuple[TestId, ...]
+    error: str | None = None
+    skipped: str | None = None
+
+
+class Inventory(Struct, frozen=True, kw_only=True):
+    """What one side collects; targets in byte order."""
+
+    side: Side
+    commit: Commit
+    targets: tuple[InventoryTarget, ...]
+
+
+class CaseRow(Struct, frozen=True, kw_only=True):
+    """One reported test. `line` is the first line of the message, `message` a bounded part of it; `reruns` counts the
+    failed tries that the project's own re-run plug-in hid; `subtests_failed` the failed subtests in it."""
+
+    test: TestId
+    outcome: Outcome
+    duration_seconds: float
+    line: str = ""
+    message: str = ""
+    reason: str = ""
+    worker: str = ""
+    reruns: int = 0
+    subtests_failed: int = 0
+
+
+class TargetRow(Struct, frozen=True, kw_only=True):
+    """One target of an attempt: `cause` is None when it was measured, else the reason code of why not."""
+
+    target: str
+    cause: str | None
+    duration_seconds: float
+
+
+class CaseTable(Struct, frozen=True, kw_only=True):
+    """The normalised reading of one attempt; targets and cases in byte order."""
+
+    reader: str
+    side: Side
+    commit: Commit
+    targets: tuple[TargetRow, ...]
+    cases: tuple[CaseRow, ...]
+
+
+class ShardTargets(Struct, frozen=True, kw_only=True):
+    """The targets of a shard, per side, in the order in which they run."""
+
+    shard: str
+    candidate: tuple[str, ...]
+    baseline: tuple[str, ...]
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Which targets run together; made from the two inventories (their digests) by a named policy."""
+
+    policy: str
+    candidate_inventory: str
+    baseline_inventory: str
+    shards: tuple[ShardTargets, ...]
+
+
+class ClassRow(Struct, frozen=True, kw_only=True):
+    """The judgement of one case: its states on both sides, the class, the effect, and the row of the table that gave
+    it."""
+
+    test: TestId
+    candidate: str
+    baseline: str
+    case_class: str
+    effect: str
+    rule: str
+    line: str = ""
+    cause: str = ""
+
+
+class ClassTable(Struct, frozen=True, kw_only=True):
+    """Every case of the gate with its class, in byte order."""
+
+    table: str
+    rows: tuple[ClassRow, ...]
+
+
+Document = TypeVar("Document", bound=Struct)
+
+
+def encode_document(document: Struct) -> bytes:
+    """The bytes whose digest names this document."""
+    return _encoder.encode(document)
+
+
+def decode_document(data: bytes, document_type: type[Document]) -> Document:
+    """Read a document back. Raises EvidenceDamaged when the bytes are not such a document."""
+    try:
+        return msgspec.json.decode(data, type=document_type)
+    except msgspec.MsgspecError as error:
+        raise EvidenceDamaged(f"this evidence is not a readable {document_type.__name__}: {error}") from error

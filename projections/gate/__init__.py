@@ -1,0 +1,1 @@
+"""Views of a gate: shards, cases, classes, verdict, progress and explanations."""

@@ -1,0 +1,181 @@
+"""Cases: what every test did on both sides, joined by identity from inventories, plan and the tables of attempts."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct, field
+
+from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, Plan
+from ledger.values import TestId
+from projections.gate.classes import BaselineState, CandidateState
+
+RowState = Literal["passed", "failed", "skipped", "xfailed", "flaky"]
+
+_STATES: dict[str, RowState] = {
+    "passed": "passed",
+    "xpassed": "passed",
+    "failed": "failed",
+    "error": "failed",
+    "skipped": "skipped",
+    "xfailed": "xfailed",
+}
+
+
+class SideEvidence(Struct, kw_only=True):
+    """What is known of one side: its inventory, the tables of its attempts in order, and the targets still missing.
+
+    `missing` maps a target to its reason code; `not_run` are the targets that the policy left out.
+    """
+
+    inventory: Inventory
+    tables: tuple[CaseTable, ...]
+    missing: Mapping[str, str]
+    not_run: frozenset[str] = frozenset()
+
+
+class SideCases(Struct):
+    """One side, indexed: the inventory's targets and cases, the newest row of each case of a measured target."""
+
+    evidence: SideEvidence
+    targets: dict[str, InventoryTarget] = field(default_factory=dict)
+    measured: set[str] = field(default_factory=set)
+    collected: dict[TestId, None] = field(default_factory=dict)
+    reported: dict[TestId, CaseRow] = field(default_factory=dict)
+
+    def knows(self, test: TestId) -> bool:
+        """Whether this side has the case, from its collection or from a report."""
+        return test in self.collected or test in self.reported
+
+    def uncollected(self, target: str) -> bool:
+        """Whether the target is there but could not be collected."""
+        found = self.targets.get(target)
+        return found is not None and found.error is not None
+
+
+class JoinedCase(Struct, frozen=True):
+    """A case with its state on both sides, the first line to show for it, and why it was not measured, if so."""
+
+    test: TestId
+    candidate: CandidateState
+    baseline: BaselineState
+    line: str = ""
+    cause: str = ""
+
+
+def index(evidence: SideEvidence) -> SideCases:
+    """Index one side. A target that was measured by an earlier attempt keeps that attempt's rows."""
+    side = SideCases(evidence)
+    for target in evidence.inventory.targets:
+        side.targets[target.target] = target
+        side.collected.update(dict.fromkeys(target.cases))
+        if target.error is not None:
+            side.collected[TestId(target.target)] = None
+    for table in evidence.tables:
+        measured = {row.target for row in table.targets if row.cause is None}
+        side.measured |= measured
+        side.reported.update((row.test, row) for row in table.cases if row.test.target in measured)
+    return side
+
+
+def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
+    """Every case that either side has, in byte order, with its states.
+
+    A target that cannot be collected on a side is one case there (an empty path), which stands for all its tests; so is
+    a target of the candidate that was not measured and has no case, lest it be lost.
+    """
+    tests = {**candidate.collected, **candidate.reported, **baseline.collected, **baseline.reported}
+    named = {test.target for test in (*candidate.collected, *candidate.reported)}
+    tests.update((TestId(target), None) for target in candidate.targets.keys() - candidate.measured - named)
+    variants = {(test.target, test.path) for test in (*candidate.collected, *candidate.reported)}
+    joined = []
+    for test in sorted(tests, key=TestId.sort_key):
+        if test.path and candidate.uncollected(test.target) and not candidate.knows(test):
+            continue
+        joined.append(_join_one(test, candidate, baseline, variants))
+    return joined
+
+
+def _join_one(
+    test: TestId, candidate: SideCases, baseline: SideCases, variants: set[tuple[str, tuple[str, ...]]]
+) -> JoinedCase:
+    state, cause = _candidate_state(test, candidate, baseline, variants)
+    other = _baseline_state(test, baseline)
+    row = candidate.reported.get(test)
+    line = row.line or row.reason if row else ""
+    if other in ("unmeasured", "not-run") and not cause:
+        cause = baseline.evidence.missing.get(test.target, "not-measured")
+    return JoinedCase(test, state, other, line, cause)
+
+
+def _candidate_state(
+    test: TestId, candidate: SideCases, baseline: SideCases, variants: set[tuple[str, tuple[str, ...]]]
+) -> tuple[CandidateState, str]:
+    if not test.path:
+        return _collection_state(test, candidate)
+    if not candidate.knows(test):
+        return _gone(test, candidate, baseline, variants)
+    if test.target in candidate.evidence.missing:
+        return "unmeasured", candidate.evidence.missing[test.target]
+    row = candidate.reported.get(test)
+    return (_row_state(row), "") if row else ("unmeasured", "not-measured")
+
+
+def _collection_state(test: TestId, candidate: SideCases) -> tuple[CandidateState, str]:
+    """The candidate's collection of a whole target."""
+    if test.target not in candidate.targets:
+        return "removed", ""
+    if test.target in candidate.evidence.missing:
+        return "unmeasured", candidate.evidence.missing[test.target]
+    if test.target not in candidate.measured and not candidate.uncollected(test.target):
+        return "unmeasured", "not-measured"
+    return _collected_as(test, candidate), ""
+
+
+def _collected_as(test: TestId, side: SideCases) -> RowState:
+    """How the collection of a target went: by the inventory if that had an error, else as an attempt reported it."""
+    row = side.reported.get(test)
+    if side.uncollected(test.target):
+        return "failed"
+    return _row_state(row) if row else "passed"
+
+
+def _gone(
+    test: TestId, candidate: SideCases, baseline: SideCases, variants: set[tuple[str, tuple[str, ...]]]
+) -> tuple[CandidateState, str]:
+    """A case that the candidate does not have: hidden by a skip of its whole target, vanished, or removed."""
+    ours, theirs = candidate.targets.get(test.target), baseline.targets.get(test.target)
+    if ours is not None and ours.skipped is not None:
+        return "skipped", ""
+    identical = ours is not None and theirs is not None and ours.blob is not None and ours.blob == theirs.blob
+    return ("vanished" if identical and (test.target, test.path) not in variants else "removed"), ""
+
+
+def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
+    target, missing = test.target, baseline.evidence.missing
+    if target not in baseline.targets:
+        return "absent"
+    if target in baseline.evidence.not_run:
+        return "not-run" if not test.path or baseline.knows(test) or baseline.uncollected(target) else "absent"
+    if target in missing:
+        return "unmeasured"
+    if not test.path:
+        return _collected_as(test, baseline)
+    row = baseline.reported.get(test)
+    if row is not None:
+        return _row_state(row)
+    if test in baseline.collected:
+        return "unmeasured"
+    if baseline.uncollected(target):
+        return "uncollected"
+    return "absent" if target in baseline.measured else "unmeasured"
+
+
+def _row_state(row: CaseRow) -> RowState:
+    state = _STATES[row.outcome]
+    return "flaky" if state == "passed" and row.reruns else state
+
+
+def not_run_targets(plan: Plan, missing: Mapping[str, str], asked: Iterable[str]) -> frozenset[str]:
+    """The baseline targets of a plan that were neither asked for nor are missing: what `on-failure` left out."""
+    known = {target for shard in plan.shards for target in shard.baseline}
+    return frozenset(known - set(asked) - set(missing))

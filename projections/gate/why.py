@@ -1,0 +1,93 @@
+"""Why a test has its class: the row of the class table, and what every attempt says of the test's target."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ledger.events import COLLECTION
+from ledger.tables import CaseRow, CaseTable, ClassRow, ClassTable
+from ledger.values import Digest, Side, TestId
+from projections.gate.shards import GateView
+
+
+class WhyAttempt(Struct, frozen=True, kw_only=True):
+    """One attempt that had something to say: its outcome for this test, or why it measured nothing."""
+
+    shard: str
+    side: Side
+    attempt: int
+    sequence: int
+    member: str
+    outcome: str
+    cause: str
+    duration_seconds: float | None
+    message: str
+    log: Digest | None
+    record: Digest | None
+
+
+class Why(Struct, frozen=True, kw_only=True):
+    """The explanation of one case."""
+
+    test: str
+    case_class: str
+    effect: str
+    rule: str
+    table: str
+    cause: str
+    line: str
+    verdict_sequence: int
+    attempts: tuple[WhyAttempt, ...]
+
+
+def matching(table: ClassTable, wanted: str) -> list[ClassRow]:
+    """The rows whose test is meant: the exact text form, else every test that contains the words."""
+    exact = [row for row in table.rows if row.test.text() == wanted]
+    return exact or [row for row in table.rows if wanted in row.test.text()]
+
+
+def explain(row: ClassRow, table: str, gate: GateView, tables: dict[Digest, CaseTable]) -> Why:
+    """Everything that led to this row; `tables` are the case tables of the gate's attempts."""
+    return Why(
+        test=row.test.text(),
+        case_class=row.case_class,
+        effect=row.effect,
+        rule=row.rule,
+        table=table,
+        cause=row.cause,
+        line=row.line,
+        verdict_sequence=gate.verdict_sequence,
+        attempts=tuple(_attempts(row.test, gate, tables)),
+    )
+
+
+def _attempts(test: TestId, gate: GateView, tables: dict[Digest, CaseTable]) -> Iterable[WhyAttempt]:
+    for state in gate.sides.values():
+        for attempt in state.attempts:
+            record = attempt.recorded
+            table = tables.get(record.table) if record and record.table else None
+            if state.shard == COLLECTION or record is None or table is None:
+                continue
+            target = next((row for row in table.targets if row.target == test.target), None)
+            if target is None:
+                continue
+            case = next((row for row in table.cases if row.test == test), None)
+            yield WhyAttempt(
+                shard=state.shard,
+                side=state.side,
+                attempt=record.attempt,
+                sequence=attempt.sequence,
+                member=attempt.started.member,
+                outcome=_outcome(case),
+                cause=target.cause or "",
+                duration_seconds=case.duration_seconds if case else None,
+                message=case.message or case.reason if case else "",
+                log=record.log,
+                record=record.record,
+            )
+
+
+def _outcome(case: CaseRow | None) -> str:
+    if case is None:
+        return "not reported"
+    return f"{case.outcome} after {case.reruns} re-runs" if case.reruns else case.outcome

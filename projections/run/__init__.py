@@ -1,0 +1,1 @@
+"""Views of a run: its state and what is still owed."""

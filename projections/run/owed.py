@@ -1,0 +1,97 @@
+"""What is still owed: the sides of shards that are not measured yet, with the targets that each still misses.
+
+| collections  | plan | candidate of the shard      | baseline of the shard      | owed                        |
+|---|---|---|---|---|
+| not measured | any  | any                         | any                        | the collections that are not |
+| measured     | none | any                         | any                        | nothing yet: the plan comes |
+| measured     | yes  | not measured                | no targets                 | candidate                   |
+| measured     | yes  | not measured                | not measured, `always`     | candidate, baseline         |
+| measured     | yes  | not measured                | `on-failure`               | candidate; baseline waits   |
+| measured     | yes  | settled, nothing to compare | `on-failure`               | nothing                     |
+| measured     | yes  | settled, some to compare    | `on-failure`, some not run | baseline, for those targets |
+
+A side is settled when it is measured or has used up its rounds. A side that has used up its rounds stays owed: it is
+what a resume runs again.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ledger.events import COLLECTION, GatePolicy, PlannedShard
+from ledger.values import SIDES, Side
+from projections.gate.shards import GateView, ShardSide, SideStatus
+
+
+class Owed(Struct, frozen=True):
+    """One side of one shard that is not measured. `targets` None means all of the side's targets, in the plan's order.
+
+    `ready`: it may be started now (it is not running, has rounds left, and what it waits for has come).
+    """
+
+    shard: str
+    side: Side
+    status: SideStatus
+    targets: tuple[str, ...] | None
+    ready: bool
+
+    @property
+    def label(self) -> str:
+        """`shard/side`, as it is written in events and shown to people."""
+        return f"{self.shard}/{self.side}"
+
+
+def owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
+    """Everything that is owed, in the order in which it would be run."""
+    collections = [_entry(side, policy, None) for side in gate.collections() if not side.measured]
+    if collections or gate.plan is None:
+        return collections
+    entries: list[Owed] = []
+    for shard in gate.plan.shards:
+        for side in SIDES:
+            entries.extend(_shard_side(gate, shard, side, policy))
+    return entries
+
+
+def _shard_side(gate: GateView, shard: PlannedShard, side: Side, policy: GatePolicy) -> Iterable[Owed]:
+    state = gate.side(shard.shard, side)
+    if side == "candidate":
+        return () if state.measured or not shard.candidate_targets else (_entry(state, policy, None),)
+    if not shard.baseline_targets:
+        return ()
+    if policy.baseline == "always":
+        return () if state.measured else (_entry(state, policy, None),)
+    return _compared_baseline(gate.side(shard.shard, "candidate"), state, policy, shard.absent)
+
+
+def _compared_baseline(
+    candidate: ShardSide, state: ShardSide, policy: GatePolicy, absent: tuple[str, ...]
+) -> Iterable[Owed]:
+    """The baseline under `on-failure`: only the targets of the candidate that need a comparison and have none yet."""
+    settled = candidate.status(policy.rounds) in ("measured", "unmeasured")
+    wanted = tuple(sorted(candidate.attention - state.covered - set(absent)))
+    if not wanted:
+        return ()
+    return (_entry(state, policy, wanted, ready=settled),)
+
+
+def _entry(state: ShardSide, policy: GatePolicy, wanted: tuple[str, ...] | None, *, ready: bool = True) -> Owed:
+    status = state.status(policy.rounds)
+    if status == "measured":
+        status = "owed" if state.rounds < policy.rounds else "unmeasured"
+    return Owed(state.shard, state.side, status, _order(state, wanted), ready and status in ("pending", "owed"))
+
+
+def _order(state: ShardSide, wanted: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """What is wanted, or else what is missing; None for everything.
+
+    The targets that an attempt died in come last, the latest death at the very end: whoever kills the next attempt
+    again, all the others come to run after finitely many attempts.
+    """
+    targets = wanted if wanted is not None else state.missing
+    return None if targets is None else tuple(sorted(targets, key=lambda target: state.suspects.get(target, 0)))
+
+
+def collection_owed(entries: Iterable[Owed]) -> bool:
+    """Whether a collection is among what is owed."""
+    return any(entry.shard == COLLECTION for entry in entries)
