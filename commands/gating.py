@@ -10,7 +10,6 @@ from commands.decide.base import Documents
 from commands.decide.registry import decide
 from commands.messages import ResumeRun, StartRun
 from commands.render.words import short
-from commands.stopping import StopRequests
 from commands.wiring import Home, Workshop, build_driver, open_workshop
 from ledger.tables import encode_document
 from projections.registry import RunViews
@@ -18,7 +17,7 @@ from projections.run.resume import ResumePlan, plan_resume
 from projections.run.summary import RunSummary, summarize_run
 
 if TYPE_CHECKING:
-    from commands.driver import Driver
+    pass
 
 STEP = "gate"
 
@@ -98,19 +97,11 @@ def _digest(home: Home) -> str:
 
 
 def _drive(workshop: Workshop, run: str, display: Display, *, resume_step: str | None) -> RunSummary:
-    requests = StopRequests(workshop.home.stop_file(run))
-    requests.answered()
-    with build_driver(workshop, run, requests, display.changed) as driver:
-        _take_up(driver, run, resume_step)
-        views = driver.drive(run)
-        requests.answered()
-    return _summary(views)
-
-
-def _take_up(driver: "Driver", run: str, resume_step: str | None) -> None:
-    driver.take(run, socket.gethostname(), os.getpid())
-    if resume_step is not None:
-        driver.resume(run, resume_step)
+    with build_driver(workshop, run, display.changed, display.note) as driver:
+        driver.take(run, socket.gethostname(), os.getpid())
+        if resume_step is not None:
+            driver.resume(run, resume_step)
+        return _summary(driver.drive(run))
 
 
 def _summary(views: RunViews) -> RunSummary:

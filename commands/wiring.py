@@ -27,7 +27,6 @@ from projections.run.summary import RunSummary, summarize_run
 if TYPE_CHECKING:
     from commands.driver import Driver
     from commands.loop import Loop
-    from commands.stopping import StopRequests
 
 LEDGER_FILE = "ledger.sqlite"
 
@@ -187,12 +186,13 @@ def _check_project(home: Home, project: str, root_commit: str | None) -> None:
 
 @contextmanager
 def build_driver(
-    workshop: Workshop, run: str, requests: "StopRequests", changed: Callable[[RunViews], None]
+    workshop: Workshop, run: str, changed: Callable[[RunViews], None], note: Callable[[str], None]
 ) -> Iterator["Driver"]:
     """A driver of this run. Afterwards its jobs have ended, and the worktrees of a finished run are gone."""
     from commands.driver import Driver
     from commands.effects.attempts import LocalAttempts
     from commands.effects.sides import Workplace
+    from commands.effects.signals import StopRequests
     from commands.effects.worktrees import work_root
     from commands.executors.local import LocalExecutor
 
@@ -203,6 +203,8 @@ def build_driver(
     workplace = Workplace(git, runner, root, workshop.ledger_id, run, commits)
     workplace.reap(lambda other: is_held(workshop.home.run_lock(other)))
     executor = LocalExecutor()
+    requests = StopRequests(workshop.home.stop_file(run))
+    requests.answered()
     requests.install(executor.wakeup_fd())
     try:
         yield Driver(
@@ -213,7 +215,8 @@ def build_driver(
             preparing=requests.preparing,
             changed=changed,
         )
-        if workshop.loop.views(run).run.status == "finished":
-            workplace.remove()
+        requests.answered()
+        if workshop.loop.views(run).run.status == "finished" and (left := workplace.remove()):
+            note(left)
     finally:
         executor.close()

@@ -36,8 +36,9 @@ class LockHeld(LedgerError):
 class OwnedLock:
     """A lock on a file that is never deleted, so that all who want it compete for the same one.
 
-    The kernel frees it when its holder ends, however that happens; programs that the holder has started do
-    not inherit it. Losing the last reference to this object frees it as well. The note beside it (`<name>.owner`) is for people: what a dead owner left blocks nobody.
+    The kernel frees it when its holder ends, however that happens; programs that the holder has started do not
+    inherit it. Losing the last reference to this object frees it as well. The note beside it (`<name>.owner`)
+    is for people: what a dead owner left blocks nobody.
     """
 
     def __init__(self, path: Path, owner: Mapping[str, object]) -> None:

@@ -1,7 +1,6 @@
 """The two sides of a gate, made ready on this machine: a worktree, what `prepare` installs, an interpreter, a probe."""
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -103,11 +102,18 @@ class Workplace:
         )
         return adapter.evidence_key(ready.tree_id, ready.probe, command, self._lock_digest(ready), recorded)
 
-    def remove(self) -> None:
-        """Take the worktrees and attempt directories of this run away; everything that counts is evidence by now."""
-        for side in SIDES:
-            worktrees.remove(self._git, self._root, worktrees.side_directory(self._root, self._run, side))
-        shutil.rmtree(self.directory, ignore_errors=True)
+    def remove(self) -> str:
+        """Take the worktrees and attempt directories of this run away; everything that counts is evidence by now.
+
+        Returns what could not be removed, "" if all could: a verdict never depends on the tidying after it.
+        """
+        try:
+            for side in SIDES:
+                worktrees.remove(self._git, self._root, worktrees.side_directory(self._root, self._run, side))
+            worktrees.delete_tree(self.directory)
+        except (LedgerError, OSError) as failure:
+            return f"{self.directory} could not be removed: {failure}"
+        return ""
 
     def reap(self, drives: Callable[[str], bool]) -> worktrees.Reaped:
         """Remove the worktrees that dead runs of this ledger left; `drives` says whether a run has a living driver."""

@@ -170,7 +170,7 @@ def remove(git: Git, root: Path, path: Path) -> None:
     """
     path = _below(root, path)
     try:
-        _delete(path)
+        delete_tree(path)
         if any(record.path == path for record in registered(git)):
             # The first --force is for a missing or changed checkout, the second for a locked one.
             git.run("worktree", "remove", "--force", "--force", str(path))
@@ -282,7 +282,8 @@ def _is_below(root: Path, path: Path) -> bool:
     return path != real_root and path.is_relative_to(real_root)
 
 
-def _delete(path: Path) -> None:
+def delete_tree(path: Path) -> None:
+    """Delete a directory of ours with everything in it, read-only directories too; no error if it is gone."""
     try:
         shutil.rmtree(path)
     except FileNotFoundError:

@@ -277,6 +277,8 @@ def _write_result(name: str, directory: Path, nothing_run: bool) -> JobEnd:
         end = _lost(name, f"its supervisor ended without a result. {last_line}".rstrip(), directory)
     else:
         end = _job_end(name, "lost", "its supervisor was never started")
+    with suppress(OSError):  # Its own supervisor could not shorten it.
+        supervisor.Output(str(directory / "output.log")).close()
     with suppress(OSError):  # It is given up all the same, and will be again.
         supervisor.write_json(str(directory / "result.json"), msgspec.to_builtins(end), durable=True)
     return end

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import PurePath
 
 import msgspec
 
@@ -10,7 +10,7 @@ from commands.render.words import safe
 
 
 def setting_lines(
-    keys: Iterable[str], value: Callable[[str], object], origin: Callable[[str], str], place: Path
+    keys: Iterable[str], value: Callable[[str], object], origin: Callable[[str], str], place: PurePath
 ) -> list[str]:
     """A line per key, then where the ledger is."""
     rows = [(key, json.dumps(msgspec.to_builtins(value(key)), ensure_ascii=False), origin(key)) for key in keys]

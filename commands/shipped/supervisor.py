@@ -55,6 +55,7 @@ OUTPUT_LIMIT_BYTES, OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES = 64 << 20, 32 << 20, 1
 """A longer output keeps its head and its tail; what was printed between is dropped, and a line says so."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 
 
 def identity(pid: int) -> dict[str, Any]:
@@ -146,6 +147,11 @@ def _stat(pid: int) -> tuple[bytes, list[bytes]]:
     return head.partition(b"(")[2], tail.split()
 
 
+def libc(name: str) -> Callable[..., int] | None:
+    """A function of the C library, None where it has none of this name."""
+    return getattr(ctypes.CDLL(None), name, None)
+
+
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:
@@ -193,19 +199,26 @@ class Output:
 
     def __init__(self, path: str) -> None:
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self._dropped_bytes = 0
+        self._free_to = OUTPUT_HEAD_BYTES
+        self._allocate = libc("fallocate")
 
-    def trim(self) -> None:
-        """Drop the middle of an output that has grown beyond its limit."""
+    def free(self) -> None:
+        """While the command writes, give back the disk space of what will be dropped, if the file system can."""
+        free_to = os.fstat(self.handle).st_size - OUTPUT_TAIL_BYTES
+        if self._allocate and free_to - self._free_to > OUTPUT_LIMIT_BYTES - OUTPUT_HEAD_BYTES:
+            start, size = ctypes.c_int64(self._free_to), ctypes.c_int64(free_to - self._free_to)
+            self._allocate(self.handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, size)
+            self._free_to = free_to
+
+    def close(self) -> None:
+        """Drop the middle of an output beyond its limit; nothing may write to it any more."""
         size = os.fstat(self.handle).st_size
-        if size <= OUTPUT_LIMIT_BYTES:
-            return
-        tail = os.pread(self.handle, OUTPUT_TAIL_BYTES, size - OUTPUT_TAIL_BYTES)
-        os.ftruncate(self.handle, OUTPUT_HEAD_BYTES)
-        self._dropped_bytes += size - OUTPUT_HEAD_BYTES - len(tail)
-        line = f"\n[ledger: about {self._dropped_bytes} bytes of output were dropped here]\n"
-        with contextlib.suppress(OSError):  # A full disk may cost the tail, but not the job.
-            os.write(self.handle, line.encode() + tail)
+        if size > OUTPUT_LIMIT_BYTES:
+            tail = os.pread(self.handle, OUTPUT_TAIL_BYTES, size - OUTPUT_TAIL_BYTES)
+            dropped_bytes = size - OUTPUT_HEAD_BYTES - len(tail)
+            os.ftruncate(self.handle, OUTPUT_HEAD_BYTES)
+            os.write(self.handle, b"\n[ledger: %d bytes of output were dropped here]\n" % dropped_bytes + tail)
+        os.close(self.handle)
 
 
 class Activity:
@@ -330,7 +343,7 @@ class Supervision:
         self._driver = Driver()
         self._output = Output(os.path.join(directory, "output.log"))
         self._memory = Memory(job["memory_limit_bytes"])
-        self._prctl = getattr(ctypes.CDLL(None), "prctl", None)
+        self._prctl = libc("prctl")
         if self._prctl:
             self._prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -353,7 +366,8 @@ class Supervision:
             duration_seconds = time.monotonic() - began
             status, detail = self._end_tree(command.pid, asked)
             command.returncode = 0  # It was reaped here, not by subprocess.
-        self._output.trim()
+        with contextlib.suppress(OSError):  # A full disk may cost the tail of the output, but not the result.
+            self._output.close()
         return dict(
             job_end(self._job, asked or "exited", started_at, detail, status),
             duration_seconds=duration_seconds,
@@ -397,8 +411,10 @@ class Supervision:
                 return "idle-limit"
             if self._memory.exceeded():
                 return "memory-limit"
-            self._output.trim()
-            reap_orphans(command)
+            self._output.free()
+            for pid in children(os.getpid()):
+                if pid != command:
+                    os.waitpid(pid, os.WNOHANG)  # Frees the entries of ended orphans; the command's own is kept.
 
     def _end_tree(self, command: int, asked: str | None) -> tuple[int | None, str]:
         """Kill and reap everything; the wait status of the command, and what to say about the others.
@@ -452,26 +468,17 @@ def job_end(job: dict[str, Any], end: str, started_at: str, detail: str, status:
 
 def leftovers(names: list[str], strangers: int, left: list[int]) -> str:
     """What to say about processes that the command left behind: in its tree, outside, still there."""
-    parts = []
-    if names:
-        parts.append(f"left running by the command and ended ({len(names)}): {', '.join(names[:5])}")
-    if strangers:
-        parts.append(f"processes found outside of the tree and ended: {strangers}")
-    if left:
-        parts.append(f"processes that could not be ended: {', '.join(map(str, left[:5]))}")
-    return "; ".join(parts)
+    parts = [
+        (names, f"left running by the command and ended ({len(names)}): {', '.join(names[:5])}"),
+        (strangers, f"processes found outside of the tree and ended: {strangers}"),
+        (left, f"processes that could not be ended: {', '.join(map(str, left[:5]))}"),
+    ]
+    return "; ".join(text for what, text in parts if what)
 
 
 def has_exited(pid: int) -> bool:
     """Whether this child has ended. It is not reaped, so its pid and its group stay its own."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def reap_orphans(command: int) -> None:
-    """Free the entries of ended processes that became children of this one; the command's own is kept."""
-    for pid in children(os.getpid()):
-        if pid != command:
-            os.waitpid(pid, os.WNOHANG)
 
 
 def main(directory: str) -> int:

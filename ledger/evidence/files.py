@@ -54,7 +54,7 @@ class EvidenceStore:
 
         path = self._path(digest)
         try:
-            content = cast(BinaryIO, gzip.open(path))
+            content = cast(BinaryIO, gzip.GzipFile(path))
         except OSError as error:
             raise EvidenceDamaged(f"{path} cannot be read: {error.strerror}", _HINT) from error
         try:

@@ -195,7 +195,7 @@ class Reader:
         whole: bool,
         from_start: bool,
     ) -> None:
-        """Check rows that follow `sequence` (at once, when this is the `whole` ledger), and add their events to the page.
+        """Check rows that follow `sequence` (at once, if this is the `whole` ledger), and add their events to the page.
 
         `from_start`: nothing was left out before, so the first event of each stream has to be its first.
         """

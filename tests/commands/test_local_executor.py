@@ -29,6 +29,7 @@ from tests.commands.jobs import (
     is_alive,
     left_below,
     make_job,
+    python,
     recorded_pid,
     run,
     text_of,
@@ -265,6 +266,20 @@ def test_a_supervisor_is_recognised_by_its_record(executor: LocalExecutor, tmp_p
     recorded_pid(job.attempt_directory, "command")
     local._signal_supervisor(job.attempt_directory, signal.SIGTERM)
     assert end_of(executor, job.name).end == "stopped"
+
+
+def test_the_output_of_a_lost_job_is_shortened(
+    executor: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "OUTPUT_LIMIT_BYTES", 2000)
+    monkeypatch.setattr(supervisor, "OUTPUT_HEAD_BYTES", 10)
+    monkeypatch.setattr(supervisor, "OUTPUT_TAIL_BYTES", 10)
+    job = make_job(tmp_path, *python("import time; print('x' * 9000, flush=True); time.sleep(60)"))
+    executor.start(job)
+    eventually(lambda: text_of(job.attempt_directory / "output.log"), "the output")
+    os.kill(recorded_pid(job.attempt_directory, "supervisor"), signal.SIGKILL)
+    assert end_of(executor, job.name).end == "lost"
+    assert "8981 bytes of output were dropped" in text_of(job.attempt_directory / "output.log")
 
 
 # What is found in the attempt directory

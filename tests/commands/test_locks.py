@@ -160,6 +160,12 @@ class TestOwnedLock:
         assert not is_held(path)
         assert not path.parent.exists()
 
+    def test_asking_in_vain_is_told_and_is_no_answer(self, path):
+        path.mkdir(parents=True)
+
+        with pytest.raises(StoreUnwritable, match="cannot be looked at"):
+            is_held(path)
+
     @pytest.mark.parametrize("note", [b"", b"{", b"[1]", b"\xff\xfe", b"null", b"[" * 100_000])
     def test_a_note_that_cannot_be_read_still_gives_a_refusal(self, path, note):
         lock = taken(path)

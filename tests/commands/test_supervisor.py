@@ -303,28 +303,32 @@ def test_a_command_may_close_its_output(executor: LocalExecutor, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_huge_output_keeps_its_head_and_its_tail(executor: LocalExecutor, tmp_path: Path) -> None:
+def test_a_huge_output_keeps_its_head_and_its_tail_and_little_of_the_disk(
+    executor: LocalExecutor, tmp_path: Path
+) -> None:
     code = (
         "print('the first line', flush=True)\n"
         "chunk = (b'x' * 1023 + b'\\n') * 1024\n"
-        "for number in range(200): os.write(1, chunk); time.sleep(0.003)\n"
+        "for number in range(200): os.write(1, chunk); time.sleep(0.005)\n"
+        "time.sleep(0.3)\n"
+        "open('blocks', 'w').write(str(os.fstat(1).st_blocks))\n"
         "print('the last line')"
     )
     job = make_job(tmp_path, *python(DETACH + code))
     assert run(executor, job).exit_code == 0
     output = (job.attempt_directory / "output.log").read_bytes()
     assert len(output) <= supervisor.OUTPUT_LIMIT_BYTES
-    assert output.startswith(b"the first line\n")
-    assert output.endswith(b"the last line\n")
-    head, _, tail = output.partition(b"\n[ledger: about ")
-    assert len(head) == supervisor.OUTPUT_HEAD_BYTES
-    dropped = int(tail.split()[0])
-    assert abs(len(head) + dropped + len(tail) - 200 * 2**20) < 2**20
-    assert len(tail) >= supervisor.OUTPUT_TAIL_BYTES
+    head, mark, tail = output.partition(b"\n[ledger: 175112220 bytes of output were dropped here]\n")
+    assert len(head) + 175112220 + len(tail) == len(b"the first line\nthe last line\n") + 200 * 2**20
+    assert head == b"the first line\n" + (b"x" * 1023 + b"\n") * (32 * 1024 - 1) + b"x" * 1009
+    assert mark
+    assert len(tail) == supervisor.OUTPUT_TAIL_BYTES
+    assert tail.endswith(b"x\nthe last line\n")
+    assert int((tmp_path / "blocks").read_text()) * 512 < supervisor.OUTPUT_LIMIT_BYTES + 8 * 2**20
 
 
 @pytest.mark.parametrize(("extra", "kept"), [(0, True), (1, False)])
-def test_output_is_trimmed_only_beyond_its_limit(
+def test_output_is_shortened_only_beyond_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: int, kept: bool
 ) -> None:
     monkeypatch.setattr(supervisor, "OUTPUT_LIMIT_BYTES", 100)
@@ -332,10 +336,8 @@ def test_output_is_trimmed_only_beyond_its_limit(
     monkeypatch.setattr(supervisor, "OUTPUT_TAIL_BYTES", 5)
     text = b"HEAD" + b"." * (92 + extra) + b"TAIL"
     (tmp_path / "output.log").write_bytes(text)
-    output = supervisor.Output(str(tmp_path / "output.log"))
-    output.trim()
-    os.close(output.handle)
-    short = b"HEAD......\n[ledger: about 86 bytes of output were dropped here]\n.TAIL"
+    supervisor.Output(str(tmp_path / "output.log")).close()
+    short = b"HEAD......\n[ledger: 86 bytes of output were dropped here]\n.TAIL"
     assert (tmp_path / "output.log").read_bytes() == (text if kept else short)
 
 

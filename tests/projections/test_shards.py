@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.events import COLLECTION, Event, LedgerCreated, ResumeStarted, RunStopped, Unknown
+from ledger.events import Event, LedgerCreated, ResumeStarted, RunStopped, Unknown
 from projections.fold import fold
 from projections.gate.shards import SHARDS, GateView, ShardSide
 from projections.registry import VIEWS, RunViews
@@ -219,4 +219,3 @@ def test_two_runs_share_nothing() -> None:
     for one in recorded(HISTORY):
         first.apply(one)
     assert second == RunViews()
-    assert COLLECTION not in {shard for shard, _ in second.gate.sides}

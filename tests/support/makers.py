@@ -143,7 +143,7 @@ def record_message(shard: str = "shard-1", side: Side = "candidate", attempt: in
 
 def collection(side: Side, document: Inventory | None = None) -> list[Event]:
     """The three events of a collection that succeeded."""
-    held = document or inventory(side)
+    held = document or two_files(side)
     return [
         attempt_started(COLLECTION, side),
         attempt_recorded(COLLECTION, side, measured=len(held.targets)),
@@ -164,7 +164,7 @@ def collections() -> list[Event]:
     return [*collection("candidate"), *collection("baseline")]
 
 
-def planned(plan: Plan | None = None, **shards: PlannedShard) -> Planned:
+def planned(plan: Plan | None = None) -> Planned:
     """The event of this plan, or of a plan with one shard of two targets that both sides have."""
     held = plan or Plan(
         policy="count/1",
@@ -210,9 +210,13 @@ def inventory_target(target: str, *names: str, blob: str | None = "blob-1", **ch
 
 
 def inventory(side: Side, *targets: InventoryTarget) -> Inventory:
-    """What a side collects; two files of one test each, when nothing is named."""
-    held = targets or (inventory_target("a.py", "test_a"), inventory_target("b.py", "test_b"))
-    return Inventory(side=side, commit=COMMITS[side], targets=held)
+    """What a side collects."""
+    return Inventory(side=side, commit=COMMITS[side], targets=targets)
+
+
+def two_files(side: Side) -> Inventory:
+    """Two files of one test each."""
+    return inventory(side, inventory_target("a.py", "test_a"), inventory_target("b.py", "test_b"))
 
 
 def case_row(test: TestId, outcome: str, reruns: int = 0) -> CaseRow:
