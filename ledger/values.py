@@ -1,15 +1,18 @@
 """The nouns that events are made of: sides, outcomes, verdicts, digests and the identity of a test."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Commit = str
 """A full commit id in lower-case hexadecimal."""
 
 Digest = str
 """SHA-256 of uncompressed bytes, 64 lower-case hexadecimal digits."""
+
+EvidenceDigest = Annotated[str, Meta(description="The SHA-256 of a document or file in the evidence store.")]
+"""A digest that names evidence: what it names must be there and intact for the event to be proved."""
 
 Side = Literal["candidate", "baseline"]
 SIDES: tuple[Side, ...] = ("candidate", "baseline")

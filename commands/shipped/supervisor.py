@@ -147,11 +147,6 @@ def _stat(pid: int) -> tuple[bytes, list[bytes]]:
     return head.partition(b"(")[2], tail.split()
 
 
-def libc(name: str) -> Callable[..., int] | None:
-    """A function of the C library, None where it has none of this name."""
-    return getattr(ctypes.CDLL(None), name, None)
-
-
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:
@@ -200,14 +195,14 @@ class Output:
     def __init__(self, path: str) -> None:
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._free_to = OUTPUT_HEAD_BYTES
-        self._allocate = libc("fallocate")
+        self._allocate = getattr(ctypes.CDLL(None), "fallocate", None)
 
     def free(self) -> None:
         """While the command writes, give back the disk space of what will be dropped, if the file system can."""
         free_to = os.fstat(self.handle).st_size - OUTPUT_TAIL_BYTES
         if self._allocate and free_to - self._free_to > OUTPUT_LIMIT_BYTES - OUTPUT_HEAD_BYTES:
-            start, size = ctypes.c_int64(self._free_to), ctypes.c_int64(free_to - self._free_to)
-            self._allocate(self.handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, size)
+            area = ctypes.c_int64(self._free_to), ctypes.c_int64(free_to - self._free_to)
+            self._allocate(self.handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, *area)
             self._free_to = free_to
 
     def close(self) -> None:
@@ -343,7 +338,7 @@ class Supervision:
         self._driver = Driver()
         self._output = Output(os.path.join(directory, "output.log"))
         self._memory = Memory(job["memory_limit_bytes"])
-        self._prctl = libc("prctl")
+        self._prctl = getattr(ctypes.CDLL(None), "prctl", None)
         if self._prctl:
             self._prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -486,9 +481,8 @@ def main(directory: str) -> int:
     directory = os.path.realpath(directory)
     try:
         # The lock is never released by hand: it ends with this process, and so says that it has ended.
-        if lock(directory) is None:
-            return TAKEN
-        if any(os.path.exists(os.path.join(directory, name)) for name in ("supervisor.json", "result.json")):
+        ours = lock(directory) is not None
+        if not ours or {"supervisor.json", "result.json"} & set(os.listdir(directory)):
             return TAKEN
         with open(os.path.join(directory, "job.json")) as file:
             job = json.load(file)

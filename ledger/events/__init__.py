@@ -1,6 +1,6 @@
 """Every event type, by topic. Importing this package fills the registry of tags."""
 
-from ledger.events.base import TAGS, TYPES, Event, Unknown
+from ledger.events.base import TAGS, TYPES, Event, Unknown, evidence_of
 from ledger.events.gate import (
     COLLECTION,
     AttemptRecorded,
@@ -32,5 +32,5 @@ __all__ = [
     "AttemptRecorded", "AttemptStarted", "Collected", "DriverReplaced", "DriverStarted", "Event", "FailureLine",
     "GatePolicy", "JudgedCase", "LedgerCreated", "MissingTarget", "Placed", "Planned", "PlannedShard",
     "ResumeStarted", "RunFinished", "RunStarted", "RunStopped", "StepFinished", "StepStarted", "Unknown",
-    "VerdictDecided",
+    "VerdictDecided", "evidence_of",
 ]  # fmt: skip

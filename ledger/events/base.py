@@ -1,8 +1,11 @@
 """The registry of event types: every stored tag with the type that this build writes and reads for it."""
 
-from typing import TypeVar
+from functools import cache
+from typing import TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
+
+from ledger.values import Digest, EvidenceDigest
 
 
 class Event(Struct, frozen=True, kw_only=True, gc=False):
@@ -34,3 +37,18 @@ def stored_as(tag: str, version: int = 1):  # type: ignore[no-untyped-def]
         return event_type
 
     return register
+
+
+@cache
+def evidence_fields(event_type: type[Event]) -> tuple[str, ...]:
+    """The fields of an event type that name evidence; their value is a digest, or None."""
+    hints = get_type_hints(event_type, include_extras=True)
+    return tuple(
+        name for name in event_type.__struct_fields__ if EvidenceDigest in (hints[name], *get_args(hints[name]))
+    )
+
+
+def evidence_of(event: Event) -> tuple[Digest, ...]:
+    """The evidence that an event names."""
+    values = (getattr(event, name) for name in evidence_fields(type(event)))
+    return tuple(value for value in values if value is not None)

@@ -6,7 +6,7 @@ Big inventories never sit in events: an event names the digest of the evidence, 
 from msgspec import Struct
 
 from ledger.events.base import Event, stored_as
-from ledger.values import Commit, Digest, Side, Verdict
+from ledger.values import Commit, EvidenceDigest, Side, Verdict
 
 COLLECTION = "collection"
 """The shard name of the two collection attempts, which come before any plan."""
@@ -20,7 +20,7 @@ class Collected(Event, frozen=True, kw_only=True):
     side: Side
     commit: Commit
     attempt: int
-    inventory: Digest
+    inventory: EvidenceDigest
     targets: int
     cases: int
     errors: tuple[str, ...]
@@ -47,7 +47,7 @@ class Planned(Event, frozen=True, kw_only=True):
     """Every target of the candidate is in exactly one shard. `plan` is the evidence; `policy` names the algorithm."""
 
     commit: Commit
-    plan: Digest
+    plan: EvidenceDigest
     policy: str
     shards: tuple[PlannedShard, ...]
 
@@ -115,10 +115,10 @@ class AttemptRecorded(Event, frozen=True, kw_only=True):
     duration_seconds: float
     peak_memory_bytes: int | None
     reader: str
-    evidence_key: Digest | None
-    table: Digest | None
-    record: Digest | None
-    log: Digest | None
+    evidence_key: EvidenceDigest | None
+    table: EvidenceDigest | None
+    record: EvidenceDigest | None
+    log: EvidenceDigest | None
     targets: int
     measured_targets: int
     missing: tuple[MissingTarget, ...]
@@ -147,7 +147,7 @@ class VerdictDecided(Event, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
     table: str
-    classes: Digest
+    classes: EvidenceDigest
     counts: dict[str, int]
     blocking: tuple[JudgedCase, ...]
     unmeasured: tuple[JudgedCase, ...]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from ledger.events.base import Event, stored_as
 from ledger.events.policy import GatePolicy
-from ledger.values import Commit, Digest, Verdict
+from ledger.values import Commit, EvidenceDigest, Verdict
 
 
 @stored_as("run-started")
@@ -25,7 +25,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     dirty: bool
     steps: tuple[str, ...]
     policy: GatePolicy
-    config: Digest
+    config: EvidenceDigest
 
 
 @stored_as("driver-started")

@@ -155,7 +155,7 @@ def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
     if target not in baseline.targets:
         return "absent"
     if target in baseline.evidence.not_run:
-        return "not-run" if not test.path or baseline.knows(test) or baseline.uncollected(target) else "absent"
+        return "not-run"
     if target in missing:
         return "unmeasured"
     if not test.path:

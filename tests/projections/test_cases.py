@@ -175,14 +175,17 @@ def test_a_missing_target_is_not_measured_by_what_a_table_shows_of_it() -> None:
     assert states(died, PASSING) == {"a.py::test_a": ("unmeasured", "passed")}
 
 
-def test_what_the_policy_did_not_run_is_not_run_where_the_baseline_has_it_and_absent_where_not() -> None:
-    candidate = {"a.py": File({"t": "passed", "n": "passed"})}
+def test_nothing_of_a_target_that_the_policy_did_not_run_is_called_absent() -> None:
+    candidate = {"a.py": File({"t": "passed", "n": "passed"}), "b.py": File({"t": "passed"})}
     there = evidence("baseline", {"a.py": File({"t": "passed"})}, not_run=("a.py",))
-    assert states(candidate, there) == {"a.py::n": ("passed", "absent"), "a.py::t": ("passed", "not-run")}
-    broken = evidence("baseline", {"a.py": File({}, error="SyntaxError")}, not_run=("a.py",))
-    assert states(candidate, broken) == {
-        "a.py": ("passed", "not-run"),
+    assert states(candidate, there) == {
         "a.py::n": ("passed", "not-run"),
+        "a.py::t": ("passed", "not-run"),
+        "b.py::t": ("passed", "absent"),
+    }
+    broken = evidence("baseline", {"a.py": File({}, error="SyntaxError")}, not_run=("a.py",))
+    assert states({"a.py": File({"t": "passed"})}, broken) == {
+        "a.py": ("passed", "not-run"),
         "a.py::t": ("passed", "not-run"),
     }
 
