@@ -54,7 +54,9 @@ def resume_gate(home: Home, run: str, step: str, display: Display) -> RunSummary
         decide(ResumeRun(stream=run, step=step), views, Documents({}))
         if plan_resume(views, step, driven=False).nothing_to_do:
             display.note("nothing is owed; the verdict stands")
-            return _summary(views)
+            with build_driver(workshop, run, display.changed, display.note):
+                # The driver that decided may have died before it tidied up; closing this one does.
+                return _summary(views)
         return _drive(workshop, run, display, resume_step=step)
 
 

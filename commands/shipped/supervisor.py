@@ -31,11 +31,8 @@ if TYPE_CHECKING:  # Importing these takes a tenth of the time that a short job 
     from collections.abc import Callable
     from typing import Any
 
-NOTHING_RUN = 3
-"""Exit status when the command was not started, which could not even be written down. 0: the result was."""
-
-TAKEN = 4
-"""Exit status when another supervisor has, or had, this attempt directory."""
+NOTHING_RUN, TAKEN = 3, 4
+"""Exit status when the job could not be begun, and when another supervisor has, or had, this attempt directory."""
 
 TICK_SECONDS = 0.1
 
@@ -274,22 +271,24 @@ class Memory:
 
     def _measure(self, tree: dict[int, int]) -> int:
         total = 0
-        readings: dict[int, bytes] = {}
+        spaces: dict[int, bytes] = {}
         for pid, parent in tree.items():
-            method, reading, used = memory_of(pid)
-            # A child between vfork and exec lives in its parent's memory: same reading, same memory.
-            if used and readings.get(parent) != reading:
+            method, spaces[pid], used = memory_of(pid)
+            # A child between vfork and exec lives in its parent's memory, which must not count twice.
+            if used and spaces.get(parent) != spaces[pid]:
                 total += used
                 self.methods.add(method)
-            readings[pid] = reading
         return total
 
 
 def memory_of(pid: int) -> tuple[str, bytes, int]:
-    """The method, what the kernel said, and the bytes in use; a process that is ending or gone uses none."""
+    """The method, what tells this memory from that of others, and its bytes in use, which are 0 when it is gone."""
     reading = _read(f"/proc/{pid}/smaps_rollup")
     if b"\nPss:" in reading:
-        return "pss", reading, int(reading.partition(b"\nPss:")[2].split(None, 1)[0]) * 1024
+        fields = dict(line.split(b":", 1) for line in reading.splitlines()[1:])
+        # The first line is the address range. The shares of others in the pages change at any time.
+        space = reading.splitlines()[0] + fields[b"Rss"] + fields[b"Private_Dirty"]
+        return "pss", space, int(fields[b"Pss"].split()[0]) * 1024
     return "rss", _read(f"/proc/{pid}/statm"), resident_bytes(pid)
 
 

@@ -3,6 +3,7 @@ writer."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any, NamedTuple, Self
 
 from ledger.errors import LedgerDamaged, LedgerError
@@ -10,7 +11,7 @@ from ledger.events import LedgerCreated
 from ledger.record import RecordedEvent
 from ledger.store.api import Links, Place
 from ledger.store.rows import SELECT_ROW, StoredRow, damaged, verified
-from ledger.store.sqlite.connect import connect_read_only, read_failure
+from ledger.store.sqlite.connect import FAILURES, connect_read_only, read_failure
 from ledger.store.sqlite.schema import format_version
 from ledger.values import Digest
 
@@ -55,8 +56,10 @@ class Reader:
         connection = connect_read_only(place)
         try:
             return cls(place, connection, format_version(connection, place))
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, FAILURES):
+                raise read_failure(error, place) from error
             raise
 
     def pages(
@@ -164,9 +167,10 @@ class Reader:
         while until is None or after < until:
             page: list[RecordedEvent] = []
             try:
-                rows = self._rows_after(stream, after, until, page_size)
-                self._verify(rows, page, chain, sequence, whole=stream is None, from_start=from_start)
-            except (LedgerDamaged, sqlite3.Error) as error:
+                # Closed also on failure: an open cursor would keep its reading transaction, and the file, open.
+                with closing(self._rows_after(stream, after, until, page_size)) as rows:
+                    self._verify(rows, page, chain, sequence, whole=stream is None, from_start=from_start)
+            except (LedgerDamaged, *FAILURES) as error:
                 if page:
                     yield page
                 raise self._explained(error, stream, after + len(page) + 1) from error
@@ -176,7 +180,7 @@ class Reader:
             sequence = page[-1].sequence
             after = sequence if stream is None else page[-1].header.position
 
-    def _rows_after(self, stream: str | None, after: int, until: int | None, size: int) -> Iterator[StoredRow]:
+    def _rows_after(self, stream: str | None, after: int, until: int | None, size: int) -> sqlite3.Cursor:
         """Rows one by one, as they are found: a list of them would only push the page out of the processor's cache."""
         last = 2**63 - 1 if until is None else until
         if stream is None:
@@ -252,10 +256,10 @@ class Reader:
     def _select(self, query: str, *arguments: Any) -> list[StoredRow]:
         try:
             return self._connection.execute(query, arguments).fetchall()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise read_failure(error, self.place) from error
 
-    def _explained(self, error: LedgerDamaged | sqlite3.Error, stream: str | None, key: int) -> LedgerError:
+    def _explained(self, error: Exception, stream: str | None, key: int) -> LedgerError:
         if isinstance(error, LedgerDamaged):
             return error
         failure = read_failure(error, self.place)

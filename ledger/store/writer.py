@@ -16,7 +16,7 @@ from ledger.events import STREAM, LedgerCreated
 from ledger.record import Header, NewEvent, RecordedEvent, Stamp
 from ledger.store.api import CommandRepeated, Links, Place
 from ledger.store.rows import SELECT_ROW, damaged, verified
-from ledger.store.sqlite.connect import connect_read_only, is_memory, uri, write_failure
+from ledger.store.sqlite.connect import FAILURES, connect_read_only, is_memory, uri, write_failure
 from ledger.store.sqlite.recorder import LedgerDatastore, LedgerRecorder, Row, make_row
 from ledger.store.sqlite.schema import format_version, is_blank, refuse_newer
 
@@ -37,8 +37,8 @@ class Writer:
         """
         if create and not is_memory(place):
             _make_directory(Path(place))
-        _look(place, create=create)
         with _explained(place):
+            _look(place, create=create)
             datastore = LedgerDatastore(uri(place, "rwc" if create else "rw"))
             try:
                 recorder = LedgerRecorder(datastore)
@@ -173,7 +173,7 @@ def _explained(place: Place) -> Iterator[None]:
     """Turn what SQLite and the library raise into what a user can act on."""
     try:
         yield
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise write_failure(error, place) from error
     except PersistenceError as error:
         cause = error.__cause__

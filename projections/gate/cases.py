@@ -85,7 +85,8 @@ def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
     """
     tests = {**candidate.collected, **candidate.reported, **baseline.collected, **baseline.reported}
     named = {test.target for test in (*candidate.collected, *candidate.reported)}
-    tests.update((TestId(target), None) for target in candidate.targets.keys() - candidate.measured - named)
+    lost = candidate.evidence.missing.keys() | candidate.targets.keys() - candidate.measured
+    tests.update((TestId(target), None) for target in lost - named)
     variants = {(test.target, test.path) for test in (*candidate.collected, *candidate.reported)}
     joined = []
     for test in sorted(tests, key=TestId.sort_key):

@@ -74,9 +74,7 @@ class Project:
         assert reading.complete, (reading.cause, reading.detail, self.log)
         return Inventory(side="candidate", commit=COMMIT, targets=reading.targets)
 
-    def run(
-        self, *targets: str, inventory: Inventory | None = None, **options: object
-    ) -> AttemptReading:
+    def run(self, *targets: str, inventory: Inventory | None = None, **options: object) -> AttemptReading:
         """Run targets, all that the inventory has if none is given, and read what that gave."""
         planned = inventory or self.inventory(**options)
         requested = targets or tuple(target.target for target in planned.targets)

@@ -268,7 +268,11 @@ def test_a_failing_subtest_fails_its_test_and_is_counted(project: Project) -> No
     )
     found = rows(project.run())
     told = {test.removeprefix("test_sub.py::"): (row.outcome, row.subtests_failed) for test, row in found.items()}
-    assert told == {"test_some_fail": ("failed", 2), "test_all_pass": ("passed", 0), "Old::test_some_fail": ("failed", 2)}
+    assert told == {
+        "test_some_fail": ("failed", 2),
+        "test_all_pass": ("passed", 0),
+        "Old::test_some_fail": ("failed", 2),
+    }
 
 
 def test_reports_of_failing_subtests_fail_a_test_that_calls_itself_passed(project: Project) -> None:
@@ -550,7 +554,7 @@ def test_warnings_as_errors_fail_the_tests_that_warn(project: Project) -> None:
     }
 
 
-def test_only_the_files_that_are_asked_for_run_and_in_that_order(project: Project) -> None:
+def test_only_the_files_that_are_asked_for_run_in_the_order_of_the_project(project: Project) -> None:
     project.write(
         {
             "pytest.ini": "[pytest]\ntestpaths = tests\n",
@@ -562,7 +566,50 @@ def test_only_the_files_that_are_asked_for_run_and_in_that_order(project: Projec
     assert reading.complete
     assert list(outcomes(reading)) == ["tests/test_b.py::test_b", "tests/test_d.py::test_d"]
     lines = [json.loads(line) for line in project.record.splitlines() if line]
-    assert [line[4] for line in lines if line[0] == "items"] == ["tests/test_d.py", "tests/test_b.py"]
+    assert [line[4] for line in lines if line[0] == "items"] == ["tests/test_b.py", "tests/test_d.py"]
+
+
+def test_files_that_the_settings_name_one_by_one_are_left_out_when_they_are_not_asked_for(project: Project) -> None:
+    project.write(
+        {
+            "tests/test_a.py": "def test_a(): pass",
+            "tests/test_b.py": "class TestB:\n    def test_b(self): pass\ndef test_not_named(): pass",
+            "more/test_c.py": "def test_c(): pass",
+            "more/test_d.py": "raise RuntimeError('not to be imported')",
+        }
+    )
+    options = {"paths": ("tests/test_a.py", "tests/test_b.py::TestB", "more/test_c.py")}
+    inventory = project.inventory(**options)
+    reading = project.run("tests/test_b.py", inventory=inventory, **options)
+    assert reading.complete, (reading.detail, project.log)
+    assert outcomes(reading) == {"tests/test_b.py::TestB::test_b": "passed"}
+
+
+def test_files_of_packages_run_alone_with_the_fixtures_of_their_package(project: Project) -> None:
+    project.write(
+        {
+            "pytest.ini": "[pytest]\npython_files = *.py\n",
+            "__init__.py": "",
+            "pkg/__init__.py": "def test_in_the_package_file(): pass",
+            "pkg/conftest.py": "import pytest\n@pytest.fixture(scope='package')\ndef shared(): return 1",
+            "pkg/test_a.py": "from .helper import VALUE\ndef test_a(shared): assert shared == VALUE",
+            "pkg/test_b.py": "def test_b(shared): pass",
+            "pkg/helper.py": "VALUE = 1",
+        }
+    )
+    inventory = project.inventory()
+    assert [target.target for target in inventory.targets] == ["pkg/__init__.py", "pkg/test_a.py", "pkg/test_b.py"]
+    for target in inventory.targets:
+        reading = project.run(target.target, inventory=inventory)
+        assert reading.complete, (reading.detail, project.log)
+        assert len(reading.table.cases) == 1
+
+
+def test_a_file_with_a_name_that_pytest_cannot_be_told_on_its_command_line_is_run(project: Project) -> None:
+    project.write({"test_[a]::b.py": "def test_a(): pass", "test_c.py": "def test_c(): pass"})
+    reading = project.run("test_[a]::b.py", inventory=project.inventory())
+    assert reading.complete, (reading.detail, project.log)
+    assert [row.test for row in reading.table.cases] == [TestId("test_[a]::b.py", ("test_a",))]
 
 
 def test_every_session_of_a_tree_has_the_configuration_of_its_root(project: Project) -> None:

@@ -1,7 +1,6 @@
 """Ledgers to test with: appending in sentences, and a raw connection for whoever goes around the writer."""
 
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -90,12 +89,19 @@ def raw(path: Path | str) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
+def place_file(path: Path, content: bytes | bytearray) -> Path:
+    """Put a database file in place of another one, together with which the side files of the other have to go."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.write_bytes(content)
+    return path
+
+
 def edited(path: Path, *statements: str) -> Path:
     """A copy of a ledger in which somebody has dropped the triggers and then run these statements."""
-    copy = path.with_name("edited.db")
     with raw(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    shutil.copy(path, copy)
+    copy = place_file(path.with_name("edited.db"), path.read_bytes())
     with raw(copy) as connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
@@ -108,7 +114,8 @@ def edited(path: Path, *statements: str) -> Path:
 def newer_program(event_type: type[Event]) -> Iterator[None]:
     """Within it, this is a program that has a second version of an event type."""
     tag, version = TAGS[event_type]
-    with patch.dict(TAGS, {event_type: (tag, version + 1)}):
+    upcaster = {(tag, version): lambda fields: fields}
+    with patch.dict(TAGS, {event_type: (tag, version + 1)}), patch.dict(codec.UPCASTERS, upcaster):
         codec._reader.cache_clear()
         yield
     codec._reader.cache_clear()
@@ -119,9 +126,10 @@ def run_python(code: str, *arguments: object, as_nobody: bool = False) -> subpro
 
     The rights go after the imports at the top of the code, where it says `drop_rights()`.
     """
-    drop = f"import os\ndef drop_rights():\n    {'os.setuid(%d)' % NOBODY_ID if as_nobody and os.getuid() == 0 else 'pass'}\n"
+    drop = f"os.setuid({NOBODY_ID})" if as_nobody and os.getuid() == 0 else "pass"
+    code = f"import os\ndef drop_rights():\n    {drop}\n{code}"
     return subprocess.run(
-        [sys.executable, "-c", drop + code, *map(str, arguments)],
+        [sys.executable, "-c", code, *map(str, arguments)],
         check=False,
         capture_output=True,
         text=True,

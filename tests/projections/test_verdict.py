@@ -1,7 +1,7 @@
 """The verdict over all cases. The property that less evidence never makes a pass is the promise of the product."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ledger.values import TestId, Verdict
@@ -22,14 +22,14 @@ def verdict_of(candidate: SideEvidence, baseline: SideEvidence, *, flaky_blocks:
     return judge_cases(join(index(candidate), index(baseline)), flaky_blocks=flaky_blocks).verdict
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(world=worlds(), flaky_blocks=st.booleans())
 def test_the_verdict_is_the_one_that_follows_from_knowing_both_sides(world: World, flaky_blocks: bool) -> None:
     found = verdict_of(world.evidence("candidate"), world.evidence("baseline"), flaky_blocks=flaky_blocks)
     assert found == right_verdict(world, flaky_blocks=flaky_blocks)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(world=worlds(), flaky_blocks=st.booleans())
 def test_less_evidence_never_makes_a_pass(world: World, flaky_blocks: bool) -> None:
     candidate, baseline = world.evidence("candidate"), world.evidence("baseline")
@@ -44,21 +44,16 @@ def test_less_evidence_never_makes_a_pass(world: World, flaky_blocks: bool) -> N
         assert verdict_of(candidate, left_out, flaky_blocks=flaky_blocks) != "passed"
 
 
-@settings(max_examples=200, deadline=None)
-@given(world=worlds(whole=True))
-def test_a_candidate_that_loses_a_measurement_is_never_passed(world: World) -> None:
-    candidate, baseline = world.evidence("candidate"), world.evidence("baseline")
-    for less in poorer(candidate):
-        if less.tables == candidate.tables and less.missing == candidate.missing:
-            continue
-        assert verdict_of(less, baseline) != "passed" or not _lost_anything(less, candidate)
+@settings(max_examples=80, deadline=None)
+@given(world=worlds())
+def test_a_candidate_that_lost_a_measurement_is_never_passed(world: World) -> None:
+    """A file that could not be collected has nothing to lose: its collection proves that it is broken."""
+    assume(all(file.error is None for file in world.candidate.values()))
+    for less in poorer(world.evidence("candidate")):
+        assert verdict_of(less, world.evidence("baseline")) != "passed"
 
 
-def _lost_anything(less: SideEvidence, candidate: SideEvidence) -> bool:
-    return {**index(less).reported} != {**index(candidate).reported} or bool(less.missing)
-
-
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(world=worlds())
 def test_every_case_of_either_side_is_in_exactly_one_row(world: World) -> None:
     candidate, baseline = index(world.evidence("candidate")), index(world.evidence("baseline"))
@@ -75,7 +70,7 @@ def test_every_case_of_either_side_is_in_exactly_one_row(world: World) -> None:
     assert all(not test.path for test in set(tests) - known)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(world=worlds())
 def test_counts_blocking_and_unmeasured_agree_with_the_rows(world: World) -> None:
     result = judge_cases(
@@ -142,7 +137,8 @@ def test_no_case_at_all_is_unmeasured() -> None:
 
 @pytest.mark.parametrize(("flaky_blocks", "verdict"), [(False, "passed"), (True, "failed")])
 def test_the_policy_says_whether_a_flaky_test_blocks(flaky_blocks: bool, verdict: str) -> None:
-    assert judged({"a.py": File({"t": "rerun"})}, PASSED, flaky_blocks=flaky_blocks).verdict == verdict
+    there = {"a.py": File({"t": "passed"})}
+    assert judged({"a.py": File({"t": "rerun"})}, there, flaky_blocks=flaky_blocks).verdict == verdict
 
 
 def test_the_reason_code_stands_only_where_something_is_unmeasured() -> None:

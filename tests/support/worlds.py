@@ -54,10 +54,10 @@ def files(*, extra: bool) -> st.SearchStrategy[dict[str, File]]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, whole: bool = False) -> World:
-    """A pair of sides; in a whole one nothing was lost. Only the candidate has tests that no collection knows of."""
+def worlds(draw: st.DrawFn) -> World:
+    """A pair of sides. Only the candidate has tests that no collection knows of."""
     candidate, baseline = draw(files(extra=True)), draw(files(extra=False))
-    some = st.just(frozenset()) if whole else st.frozensets(st.sampled_from(TARGETS), max_size=1)
+    some = st.frozensets(st.sampled_from(TARGETS), max_size=1)
     lost = {"candidate": draw(some), "baseline": draw(some)}
     not_run = draw(some) - lost["baseline"]
     return World(candidate, baseline, lost, not_run & baseline.keys())

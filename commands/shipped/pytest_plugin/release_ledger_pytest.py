@@ -17,7 +17,7 @@ pytest-xdist, `record-gw0.jsonl`. Each line is an array: kind, process, number o
 
 The settings come in the environment and are taken out of it at once, so that a pytest which a test starts records
 nothing: LEDGER_RECORD_DIRECTORY (without it the plug-in does nothing), LEDGER_TARGETS_FILE (a JSON array of the files
-to run, relative to the tree; without it everything is collected), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and
+to run, relative to the tree; without it nothing is left out), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and
 LEDGER_FIRST_PARTY (top-level names, separated by commas).
 """
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import pathlib
 import platform
 import sys
 from collections.abc import Generator, Iterable
@@ -42,8 +43,10 @@ LINE_CHARACTERS = 200
 MESSAGE_CHARACTERS = 4000
 WRONG_TREE_EXAMPLES = 5
 
-# What stands for the target itself; the names of a test begin below it. pytest 7 has no `Directory`.
+# What stands for the target itself; the names of a test begin below it. Before pytest 8 there was no `Directory`, and
+# a package was collected by way of its file.
 CONTAINERS = (pytest.Session, pytest.File, getattr(pytest, "Directory", pytest.File))
+PACKAGE_FILE = None if hasattr(pytest, "Directory") else "__init__.py"
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -83,19 +86,33 @@ class Recorder:
         self._indexes: dict[pytest.Item, int] = {}
         self._phases: list[list[Any]] | None = None
         self._loop_ended = False
+        self._targets: Targets | None = None
         self._tree = Tree(settings)
         self._record("process", FORMAT, pytest.__version__, platform.python_version())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Only the files that were asked for are collected, whatever the command line and the configuration name.
-
-        They are not arguments because thousands of them exceed the limit of a command line, and because pytest chooses
-        its configuration file by its arguments: this way every session of a tree uses the same one.
-        """
+        """Read the targets. A file that the command line names is collected whatever any hook says, so it goes here."""
         if self._settings["TARGETS_FILE"]:
             with open(self._settings["TARGETS_FILE"], encoding="utf-8") as file:
-                config.args = [os.path.join(self._settings["TREE"], target) for target in json.load(file)]
+                self._targets = Targets(json.load(file))
+            places = [(argument, config.invocation_params.dir / argument.split("::")[0]) for argument in config.args]
+            config.args = [argument for argument, path in places if not path.is_file() or self._is_wanted(str(path))]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: pathlib.Path) -> bool | None:
+        """Collect targets only.
+
+        They are not arguments: thousands of them exceed the limit of a command line and take pytest quadratic time, and
+        pytest chooses its configuration by its arguments. This way every session of a tree has the same one, and
+        the order of the tests is the one that the project is used to.
+        """
+        return None if self._is_wanted(str(collection_path)) else True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Run targets only. Before pytest 8 a package brings its own file along, which may hold tests too."""
+        items[:] = [item for item in items if self._is_wanted(str(item.path))]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -159,6 +176,9 @@ class Recorder:
         where = "" if path is None else self._tree.relative(str(path)) + ": "
         self._record("trouble", *message_of(where + type(cause).__name__ + ": " + str(cause)))
 
+    def _is_wanted(self, path: str) -> bool:
+        return self._targets is None or self._targets.want(self._tree.relative(path))
+
     def _target(self, collector: pytest.Collector) -> str:
         path = collector.path
         # Before pytest 8 a package is a file node, whose path is that of its `__init__.py`.
@@ -205,6 +225,25 @@ class Recorder:
         status = self._fstat(self._descriptor)
         self._identity = (status.st_dev, status.st_ino)
         return self._descriptor
+
+
+class Targets:
+    """The files that are to be run, and the directories that lead to them."""
+
+    def __init__(self, targets: list[str]) -> None:
+        self._targets = frozenset(targets)
+        self._directories = {"."}
+        for target in targets:
+            self._directories.update(parents_of(target))
+
+    def want(self, path: str) -> bool:
+        """Whether the path is a target, leads to one, or is below one (a target can be a whole directory)."""
+        if path in self._targets or path in self._directories:
+            return True
+        directory, _, name = path.rpartition("/")
+        if name == PACKAGE_FILE and (directory or ".") in self._directories:
+            return True
+        return any(parent in self._targets for parent in parents_of(path))
 
 
 class Tree:
@@ -257,6 +296,12 @@ class Tree:
         parts = path.split(os.sep)
         installed = "site-packages" in parts or "dist-packages" in parts
         return not installed and not any(is_inside(path, environment) for environment in self._environments)
+
+
+def parents_of(path: str) -> list[str]:
+    """The directories that lead to a path, relative like it."""
+    parts = path.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
 
 
 def path_of(node: pytest.Item | pytest.Collector) -> list[str]:

@@ -9,6 +9,9 @@ from ledger.store.api import Place, StoreUnreadable
 
 BUSY_TIMEOUT_SECONDS = 30
 
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a file can raise: the message of SQLite's own error may quote bytes of a damaged file that are no text."""
+
 _MEMORY = "memory:"
 _UNWRITABLE = {
     "SQLITE_FULL": ("there is no space left", "free some space and try again"),
@@ -58,15 +61,15 @@ def connect_read_only(place: Place) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         if is_memory(place) or _has_unmerged_events(Path(place)):
             raise read_failure(error, place) from error
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise read_failure(error, place) from error
     try:
         return _connect(uri(place, "ro") + "&immutable=1")
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise read_failure(error, place) from error
 
 
-def read_failure(error: sqlite3.Error, place: Place) -> LedgerError:
+def read_failure(error: Exception, place: Place) -> LedgerError:
     """What an error of SQLite means to somebody who reads."""
     if _known(error) is None:
         return LedgerDamaged(f"{place} is not a readable ledger: {error}")
@@ -76,7 +79,7 @@ def read_failure(error: sqlite3.Error, place: Place) -> LedgerError:
     )
 
 
-def write_failure(error: sqlite3.Error, place: Place) -> LedgerError:
+def write_failure(error: Exception, place: Place) -> LedgerError:
     """What an error of SQLite means to somebody who writes."""
     known = _known(error)
     if known is None:
@@ -89,7 +92,7 @@ def _connect(name: str) -> sqlite3.Connection:
     try:
         # Opening is lazy: only a first read shows whether this is a database that can be read.
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.Error:
+    except FAILURES:
         connection.close()
         raise
     return connection
@@ -102,7 +105,7 @@ def _has_unmerged_events(path: Path) -> bool:
         return False
 
 
-def _known(error: sqlite3.Error) -> tuple[str, str] | None:
+def _known(error: Exception) -> tuple[str, str] | None:
     """The entry for the primary code, of which an extended code such as SQLITE_IOERR_WRITE is a
     refinement."""
     name = getattr(error, "sqlite_errorname", None) or ""
