@@ -1,4 +1,4 @@
-"""Reason codes: why something was not measured, what that means and what to do next.
+"""Reason codes: why something was not measured or was refused, what that means and what to do next.
 
 The codes are stable and appear in events; the words are for people and may change.
 """
@@ -106,3 +106,17 @@ CAUSES: dict[str, Cause] = {
     ),
     "not-run": Cause("The attempt ended before it came to this target.", "Resume the run; what is owed runs again."),
 }  # fmt: skip
+
+REFUSALS: dict[str, Cause] = {
+    "equal-commits": Cause(
+        "Candidate and baseline are the same commit, so there is nothing to compare.",
+        "Name another baseline with `--baseline REF`, or commit the change first.",
+    ),
+    "step-unknown": Cause("The run has no step of that name.", "The message lists the steps that it has."),
+    "not-collected": Cause("The tests of both sides must be collected before they can be planned.", "Resume the run."),
+    "not-planned": Cause("Nothing can be placed or started before there is a plan.", "Resume the run."),
+    "pool-empty": Cause("No member of the pool can run a shard.", "Add a member to the pool."),
+    "attempt-unknown": Cause("An attempt that was never promised cannot be recorded.", "Resume the run."),
+    "not-settled": Cause("Attempts are still owed or running, so there is no verdict yet.", "Resume the run."),
+}  # fmt: skip
+"""The codes of rules that say no; `nothing-collected` is among the causes."""

@@ -4,7 +4,7 @@ import os
 import secrets
 import socket
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from commands.decide.base import Documents
 from commands.decide.registry import decide
@@ -16,9 +16,6 @@ from projections.registry import RunViews
 from projections.run.resume import ResumePlan, plan_resume
 from projections.run.summary import RunSummary, summarize_run
 
-if TYPE_CHECKING:
-    pass
-
 STEP = "gate"
 
 
@@ -27,6 +24,9 @@ class Display(Protocol):
 
     def note(self, line: str) -> None:
         """Say something once."""
+
+    def known(self, views: RunViews) -> None:
+        """Take what is so already as told."""
 
     def changed(self, views: RunViews) -> None:
         """Show the run as it is now."""
@@ -57,13 +57,15 @@ def resume_gate(home: Home, run: str, step: str, display: Display) -> RunSummary
             with build_driver(workshop, run, display.changed, display.note):
                 # The driver that decided may have died before it tidied up; closing this one does.
                 return _summary(views)
+        display.note(f"run {run}, taken up again from {step}")
+        display.known(views)
         return _drive(workshop, run, display, resume_step=step)
 
 
 def dry_run(home: Home, run: str, step: str) -> ResumePlan:
     """What `resume_gate` would do, without a lock and without writing anything. Raises the refusals that it would."""
     with home.open_ledger() as opened:
-        views, driven = opened.views(run), opened.driven(run)
+        driven, views = opened.driven(run), opened.views(run)
     decide(ResumeRun(stream=run, step=step), views, Documents({}))
     return plan_resume(views, step, driven=driven)
 

@@ -1,7 +1,10 @@
 """`ledger init`: finds out what the repository tests with and writes the commented configuration."""
 
+from pathlib import Path
+
 from msgspec import Struct
 
+from commands.config.sources import from_repository
 from commands.config.template import template
 from commands.runners import pytest as adapter
 from commands.wiring import Home
@@ -36,6 +39,8 @@ def initialize(home: Home) -> Written:
     """Write `ledger.toml` at the top of the checkout. Raises AlreadyInitialized, RunnerUnknown or StoreUnwritable."""
     toplevel = home.git.toplevel
     target = toplevel / FILE
+    if from_repository(toplevel) is not None:
+        raise _configured(target if target.exists() else toplevel / "pyproject.toml")
     reason = adapter.detect(toplevel)
     if reason is None:
         raise RunnerUnknown(
@@ -46,7 +51,11 @@ def initialize(home: Home) -> Written:
         with target.open("x", encoding="utf-8") as file:
             file.write(template("pytest", toplevel.name, [reason]))
     except FileExistsError:
-        raise AlreadyInitialized(f"{target} exists already", "edit it, or move it away first") from None
+        raise _configured(target) from None
     except OSError as failure:
-        raise StoreUnwritable(f"{target} cannot be written: {failure}", "check its directory") from failure
-    return Written(FILE, "pytest", reason)
+        raise StoreUnwritable(f"{target} cannot be written: {failure.strerror}", "check its directory") from failure
+    return Written(str(target), "pytest", reason)
+
+
+def _configured(file: Path) -> AlreadyInitialized:
+    return AlreadyInitialized(f"{file} configures the ledger already", "edit it, or move it away first")

@@ -13,8 +13,9 @@ from commands.config.load import Loaded, load_settings, store_location
 from commands.config.settings import RunnerSettings
 from commands.effects.git import Git
 from commands.effects.locks import OwnedLock, is_held, owner_details
-from ledger.errors import ForeignLedger, LedgerMissing
-from ledger.events import STREAM, VerdictDecided
+from commands.render.words import safe
+from ledger.errors import ForeignLedger, LedgerError, LedgerMissing, NewerFormat
+from ledger.events import STREAM, Unknown, VerdictDecided
 from ledger.evidence import EvidenceStore
 from ledger.record import RecordedEvent
 from ledger.store.reader import Reader
@@ -26,9 +27,18 @@ from projections.run.summary import RunSummary, summarize_run
 
 if TYPE_CHECKING:
     from commands.driver import Driver
+    from commands.effects.ports import StopReason
     from commands.loop import Loop
 
 LEDGER_FILE = "ledger.sqlite"
+LOG_LINES = 12
+
+
+class VerdictMissing(LedgerError):
+    """The run has no verdict yet that could be explained."""
+
+    code = "verdict-missing"
+    exit_code = 2
 
 
 class Home(Struct, frozen=True):
@@ -84,20 +94,28 @@ class OpenLedger:
         """The run that is meant."""
         return find_run([head.stream for head in self._reader.streams() if head.stream != STREAM], wanted)
 
-    def events(self, run: str, after: int) -> list[RecordedEvent]:
-        """The run's events after a position."""
-        return list(self._reader.events(run, after=after))
+    def events(self, run: str, after: int) -> Iterator[RecordedEvent]:
+        """The run's events after a position; those before a damage are given before it is raised."""
+        return self._reader.events(run, after=after)
 
     def views(self, run: str) -> RunViews:
-        """The run's views now."""
+        """The run's views now. Raises NewerFormat for an unknown event, which might change what the views say."""
         views = RunViews()
         for recorded in self._reader.events(run):
+            if isinstance(recorded.event, Unknown):
+                where = f"{run} #{recorded.header.position}"
+                raise NewerFormat(
+                    f"{where} is a {recorded.header.tag!r} event, which this version does not know",
+                    f"use the version of ledger that wrote it, or a newer one; `ledger log {run}` shows what is known",
+                )
             views.apply(recorded)
         return views
 
     def summary(self, run: str) -> RunSummary:
         """The run's summary now."""
-        return summarize_run(self.views(run), datetime.now(UTC), alive=self.driven(run))
+        # The lock is looked at first: a driver that finishes in between then shows as finished, not as gone.
+        alive = self.driven(run)
+        return summarize_run(self.views(run), datetime.now(UTC), alive=alive)
 
     def driven(self, run: str) -> bool:
         """Whether a living process drives the run: its lock is held."""
@@ -112,11 +130,15 @@ class OpenLedger:
         views = self.views(run)
         verdict = views.gate.verdict
         if verdict is None:
-            raise LedgerMissing(f"run {run} has no verdict yet", f"`ledger status {run}` says where it stands")
+            raise VerdictMissing(f"run {run} has no verdict yet", f"`ledger status {run}` says where it stands")
         records = (a.recorded for side in views.gate.sides.values() for a in side.attempts)
         digests = {record.table for record in records if record is not None and record.table is not None}
         tables = {digest: decode_document(self._evidence.get(digest), CaseTable) for digest in digests}
         return self._table(verdict), tables
+
+    def log_end(self, log: Digest) -> list[str]:
+        """The last lines that an attempt printed."""
+        return self._evidence.get(log).decode("utf-8", "replace").rstrip().splitlines()[-LOG_LINES:]
 
     def _table(self, verdict: VerdictDecided) -> ClassTable:
         return decode_document(self._evidence.get(verdict.classes), ClassTable)
@@ -170,7 +192,7 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
 
 
 def _project(home: Home) -> tuple[str, str | None]:
-    return home.loaded.settings.project or home.git.toplevel.name, home.git.root_commit()
+    return home.loaded.settings.project or safe(home.git.toplevel.name), home.git.root_commit()
 
 
 def _check_project(home: Home, project: str, root_commit: str | None) -> None:
@@ -211,7 +233,7 @@ def build_driver(
             workshop.loop,
             executor,
             LocalAttempts(git, runner, workplace, workshop.evidence),
-            stop_requested=requests.requested,
+            stop_requested=_Announced(requests.requested, note),
             preparing=requests.preparing,
             changed=changed,
         )
@@ -220,3 +242,18 @@ def build_driver(
             note(left)
     finally:
         executor.close()
+
+
+class _Announced:
+    """The answer whether to stop, said aloud when it is first a yes: ending what runs may take a moment."""
+
+    def __init__(self, requested: "Callable[[], StopReason | None]", note: Callable[[str], None]) -> None:
+        self._requested, self._note, self._told = requested, note, False
+
+    def __call__(self) -> "StopReason | None":
+        reason = self._requested()
+        if reason and not self._told:
+            self._told = True
+            again = "; interrupt again to leave at once" if reason == "interrupted" else ""
+            self._note(f"stopping: what runs is ended, what was measured is kept{again}")
+        return reason

@@ -1,7 +1,7 @@
 """Events and headers as stored bytes, and back.
 
-Stored bytes are deterministic JSON of the fields alone: the tag and the version stand beside them, never in
-them. Old versions are brought up to date when they are read, step by step, and are never written back.
+Stored bytes are deterministic JSON of the fields alone: the tag and the version stand beside them, never in them.
+Old versions are brought up to date when they are read, step by step, and are never written back.
 """
 
 from collections.abc import Callable
@@ -29,15 +29,14 @@ _header_decoder = msgspec.json.Decoder(Header)
 def encode(event: Event) -> tuple[str, int, bytes]:
     """The tag, the version and the payload of an event.
 
-    Raises ValueError for an event that could not be read back (a field of a wrong type, a number that JSON
-    does not have, a lone surrogate): it would damage the ledger for ever. Raises KeyError for a type without
-    a tag.
+    Raises ValueError for an event that could not be read back (a field of a wrong type, a number that JSON does not
+    have, a lone surrogate): it would damage the ledger for ever. Raises KeyError for a type without a tag.
     """
     tag, version = TAGS[type(event)]
     try:
         payload = _encoder.encode(event)
         _reader(tag, version)(payload)
-    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{tag} could not be read back: {error}") from error
     return tag, version, payload
 

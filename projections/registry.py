@@ -1,5 +1,6 @@
 """Every view by name: what it answers, and how it is folded."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct, field
@@ -7,6 +8,7 @@ from msgspec import Struct, field
 from ledger.record import RecordedEvent
 from projections.fold import View
 from projections.gate.shards import SHARDS, GateView
+from projections.run.owed import Agenda, Owed
 from projections.run.state import RUN, RunView
 
 VIEWS: dict[str, View[Any]] = {view.name: view for view in (RUN, SHARDS)}
@@ -17,9 +19,16 @@ class RunViews(Struct):
 
     run: RunView = field(default_factory=RunView)
     gate: GateView = field(default_factory=GateView)
+    agenda: Agenda = field(default_factory=Agenda)
 
     def apply(self, recorded: RecordedEvent) -> None:
-        """Take one event of the run's stream into both views."""
+        """Take one event of the run's stream into each view."""
         RUN.apply(self.run, recorded)
         SHARDS.apply(self.gate, recorded)
+        if self.run.started is not None:
+            self.agenda.follow(recorded.event, self.gate, self.run.policy)
         self.run.position, self.run.sequence = recorded.header.position, recorded.sequence
+
+    def ready(self) -> Iterator[Owed]:
+        """What is owed of the planned shards and may be started now, in the order of the plan."""
+        return self.agenda.ready(self.gate, self.run.policy)

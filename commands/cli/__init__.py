@@ -10,6 +10,11 @@ def main() -> None:
 
         print(f"ledger {__version__}")
         sys.exit(0)
-    from commands.cli.app import run
-
+    try:
+        from commands.cli.app import run
+    except KeyboardInterrupt:
+        sys.exit(8)
+    for stream in (sys.stdout, sys.stderr):
+        # What a terminal's encoding lacks is shown escaped rather than not at all.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.exit(run(sys.argv[1:]))

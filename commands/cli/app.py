@@ -1,14 +1,14 @@
 """The `ledger` program: its commands, and what becomes of every error."""
 
-import os
-import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
 
 import click
 
-from commands.cli.common import emit_json, say
+from commands.cli.common import emit_json, reader_may_go, say
 from commands.cli.exits import MEANING, ExitCode
+from commands.cli.explain import explain
+from commands.cli.failures import SYSTEM_ERRORS, Bug, Interrupted, OutputFailed, SystemRefused, UsageInvalid
 from commands.cli.gate import gate, resume, stop
 from commands.cli.setup import config, init
 from commands.cli.show import log, status, why
@@ -39,43 +39,51 @@ def cli(context: click.Context) -> None:
         context.exit(ExitCode.USAGE)
 
 
-for _command in (init, gate, status, log, why, resume, stop, config):
+for _command in (init, gate, status, log, why, resume, stop, config, explain):
     cli.add_command(_command)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. No traceback for anything that a user can cause."""
     as_json = "--json" in arguments
+    code: int = ExitCode.PASSED
     try:
-        result: Any = cli.main(args=list(arguments), prog_name="ledger", standalone_mode=False)
+        # Not `cli.main`: it makes exit code 1 of a closed pipe, which would say that the candidate broke something.
+        with reader_may_go(), cli.make_context("ledger", list(arguments)) as context:
+            code = cli.invoke(context) or code
     except click.exceptions.Exit as ended:
-        return ended.exit_code
-    except click.ClickException as error:
-        error.show()
-        return ExitCode.USAGE
-    except click.Abort:
-        return ExitCode.INTERRUPTED
+        code = ended.exit_code
+    except click.UsageError as error:
+        code = _report(_usage(error), as_json)
     except LedgerError as error:
-        _report(error, as_json)
-        return error.exit_code
-    except BrokenPipeError:
-        # The reader of our output has gone (`ledger log | head`); what it wanted, it has.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.PASSED
+        code = _report(error, as_json)
     except KeyboardInterrupt:
-        say("interrupted; what was running has been ended, and `ledger resume --from gate` takes it up again")
-        return ExitCode.INTERRUPTED
-    except Exception:
-        from commands.cli.crash import report_crash
+        code = _report(Interrupted(), as_json)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
+            code = _report(SystemRefused(error), as_json)
+        else:
+            code = _report(_bug(arguments), as_json)
+    return int(code)
 
-        say(f"this is a bug in ledger {__version__}; please report it with {report_crash(arguments)}")
-        return ExitCode.BUG
-    return int(result or 0)
+
+def _usage(error: click.UsageError) -> UsageInvalid:
+    command = error.ctx.command_path if error.ctx else "ledger"
+    return UsageInvalid(error.format_message(), f"see `{command} --help`")
 
 
-def _report(error: LedgerError, as_json: bool) -> None:
+def _bug(arguments: Sequence[str]) -> Bug:
+    from commands.cli.crash import report_crash
+
+    return Bug(f"this is a bug in ledger {__version__}", f"please report it with {report_crash(arguments)}")
+
+
+def _report(error: LedgerError, as_json: bool) -> int:
+    """Say what went wrong and what to do next, and give the exit code."""
     if as_json:
-        emit_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
+        with suppress(OutputFailed), reader_may_go():
+            emit_json({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
     say(f"error[{error.code}]: {error.message}")
     if error.hint:
         say(f"  {error.hint}")
+    return error.exit_code

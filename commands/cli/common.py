@@ -1,14 +1,18 @@
 """What the commands share: options, where text goes, and how the repository and the ledger are found."""
 
+import json
+import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 import msgspec
 
+from commands.cli.failures import DirectoryGone, OutputFailed
 from commands.render.words import safe
 from commands.wiring import Home, find_home
 
@@ -34,25 +38,63 @@ def run_argument(function: Function) -> Function:
 
 def home(store: str | None, **flags: Any) -> Home:
     """The repository around the current directory, its settings and its ledger."""
-    return find_home(Path.cwd(), {"store": store, **flags})
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise DirectoryGone("the current directory does not exist any more", "change to another one") from None
+    return find_home(here, {"store": store, **flags})
 
 
 def emit_json(document: Any) -> None:
     """One JSON document on standard output."""
-    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
-    sys.stdout.flush()
+    # In ASCII, so that neither the terminal's encoding nor a path of bytes that are no text can spoil it.
+    _write(json.dumps(msgspec.to_builtins(document), separators=(",", ":")))
 
 
 def emit_lines(lines: list[str]) -> None:
     """Text for people on standard output."""
-    click.echo("\n".join(lines))
+    _write("\n".join(lines))
+
+
+def _write(text: str) -> None:
+    """Write and flush. Raises OutputFailed, and BrokenPipeError when the reader has gone."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        silence(sys.stdout)
+        raise OutputFailed(
+            f"standard output cannot be written: {failure.strerror}", "the ledger has the answer: `ledger status`"
+        ) from failure
 
 
 def say(line: str) -> None:
-    """One line for people on standard error; whatever it quotes cannot control the terminal."""
-    click.echo(safe(line), err=True)
+    """One line for people on standard error; whatever it quotes cannot control the terminal.
+
+    When nobody can hear it any more it is lost: that must not end what runs.
+    """
+    try:
+        click.echo(safe(line), err=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is still written to this stream go nowhere, also when the interpreter flushes it at its end."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def reader_may_go() -> Iterator[None]:
+    """A reader that has gone (`ledger log | head`) has what it wanted; the exit code stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence(sys.stdout)
 
 
 def width() -> int:
-    """The columns of the terminal; wide where there is none, so that logs keep their lines."""
-    return shutil.get_terminal_size((110, 24)).columns if sys.stdout.isatty() else 160
+    """The columns of the terminal, or of COLUMNS; wide where there is neither, so that logs keep their lines."""
+    return shutil.get_terminal_size((160, 24)).columns

@@ -1,15 +1,17 @@
 """Progress while a run is driven, on standard error: a live table on a terminal, one line per change elsewhere."""
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import click
-
+from commands.cli.common import say
+from commands.gating import Display
+from commands.render.progress import changes, standing
 from commands.render.words import safe, seconds
-from projections.gate.progress import Progress, ProgressGroup, gate_progress
+from projections.gate.progress import ProgressGroup, gate_progress
 from projections.registry import RunViews
 
 if TYPE_CHECKING:
@@ -17,45 +19,32 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 16
 
-
-class Display(Protocol):
-    """Shows where a run stands while it is driven."""
-
-    def note(self, line: str) -> None:
-        """Say something once."""
-
-    def changed(self, views: RunViews) -> None:
-        """Show the run as it is now."""
+_FIRST = ("running", "failed", "timeout", "unmeasured", "pending", "done")
+"""What is looked for first stands first, because a table that is too long loses its end."""
 
 
 class LineDisplay:
-    """One line for each change of a group's state; for logs."""
+    """One line for each change of a job; for logs."""
 
     def __init__(self) -> None:
-        self._states: dict[str, str] = {}
+        self._told: set[tuple[str, int, bool]] = set()
 
     def note(self, line: str) -> None:
-        click.echo(safe(line), err=True)
+        say(line)
+
+    def known(self, views: RunViews) -> None:
+        self._told.update(change[:3] for change in changes(views.gate, views.run.policy))
 
     def changed(self, views: RunViews) -> None:
         progress = gate_progress(views.run, views.gate, datetime.now(UTC))
-        for group in progress.groups:
-            if group.state != self._states.get(group.id, "pending"):
-                click.echo(_change(progress, group), err=True)
-            self._states[group.id] = group.state
-
-
-def _change(progress: Progress, group: ProgressGroup) -> str:
-    took = f" after {_elapsed(group)}" if group.state != "running" else ""
-    return f"[{progress.completed}/{progress.total}] {group.id} {group.state}{took}"
-
-
-def _elapsed(group: ProgressGroup) -> str:
-    return "" if group.elapsed_ms is None else seconds(group.elapsed_ms / 1000)
+        for change in changes(views.gate, views.run.policy):
+            if change[:3] not in self._told:
+                say(f"[{progress.completed}/{progress.total}] {change.job}: {change.words}")
+                self._told.add(change[:3])
 
 
 class LiveDisplay:
-    """A table that is drawn again in place."""
+    """A table that is drawn again in place. What the terminal refuses must not end what runs."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -70,36 +59,46 @@ class LiveDisplay:
 
     def close(self) -> None:
         """Take the table away."""
-        self._live.stop()
+        with suppress(OSError):
+            self._live.stop()
 
     def note(self, line: str) -> None:
-        self._console.print(safe(line), markup=False)
+        with suppress(OSError):
+            self._console.print(safe(line), markup=False, soft_wrap=True)
+
+    def known(self, views: RunViews) -> None:
+        """The table shows everything anyway."""
 
     def changed(self, views: RunViews) -> None:
-        self._live.update(_table(gate_progress(views.run, views.gate, datetime.now(UTC))))
+        self._live.update(_table(views))
 
 
-def _table(progress: Progress) -> "Table":
+def _table(views: RunViews) -> "Table":
     from rich.table import Table
 
+    progress = gate_progress(views.run, views.gate, datetime.now(UTC))
     failed = f", {progress.failed} with failures" if progress.failed else ""
     table = Table(title=f"{progress.completed} of {progress.total} jobs done{failed}", title_justify="left", box=None)
-    for heading in ("job", "state", "where", "time"):
-        table.add_column(heading, justify="right" if heading == "time" else "left")
-    running = [group for group in progress.groups if group.state == "running"]
-    others = [group for group in progress.groups if group.state != "running"]
-    shown = [*running, *others][:MOST_ROWS]
+    table.add_column("job", no_wrap=True)
+    table.add_column("where it stands")
+    table.add_column("time", justify="right", no_wrap=True)
+    stands = {f"{side.shard}/{side.side}": standing(side, views.run.policy) for side in views.gate.sides.values()}
+    shown = sorted(progress.groups, key=lambda group: _FIRST.index(group.state))[:MOST_ROWS]
     for group in shown:
-        table.add_row(safe(group.id), group.state, safe(group.host or ""), _elapsed(group))
+        table.add_row(safe(group.id), stands.get(group.id, "waiting"), _elapsed(group))
     if len(progress.groups) > len(shown):
-        table.add_row(f"... and {len(progress.groups) - len(shown)} more", "", "", "")
+        table.add_row(f"... and {len(progress.groups) - len(shown)} more", "", "")
     return table
+
+
+def _elapsed(group: ProgressGroup) -> str:
+    return "" if group.elapsed_ms is None else seconds(group.elapsed_ms / 1000)
 
 
 @contextmanager
 def open_display(as_json: bool) -> Iterator[Display]:
-    """The display that suits standard error; with `--json` always lines."""
-    if as_json or not sys.stderr.isatty():
+    """The display that suits standard error: a table where a terminal can be drawn on, lines elsewhere."""
+    if as_json or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         yield LineDisplay()
         return
     display = LiveDisplay()

@@ -1,7 +1,5 @@
 """The commands that drive a run: gate, resume, stop."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from commands.cli.common import (
@@ -9,6 +7,7 @@ from commands.cli.common import (
     emit_lines,
     home,
     json_option,
+    reader_may_go,
     run_argument,
     say,
     store_option,
@@ -16,11 +15,6 @@ from commands.cli.common import (
 )
 from commands.cli.exits import ExitCode, of_run
 from projections.run.summary import RunSummary
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from commands.cli.display import Display
 
 
 @click.command()
@@ -35,10 +29,11 @@ def gate(ref: str, baseline: str | None, as_json: bool, store: str | None) -> Ex
     candidate's ancestors, else its parent. The commits are tested in worktrees of their own; the checkout is not
     touched, and its uncommitted changes are not tested.
     """
+    from commands.cli.display import open_display
     from commands.gating import run_gate
 
     place = home(store)
-    with _display(as_json) as display:
+    with open_display(as_json) as display:
         summary = run_gate(place, ref, baseline, display)
     return _finish(summary, as_json)
 
@@ -55,6 +50,8 @@ def resume(run: str, step: str, dry_run: bool, as_json: bool, store: str | None)
     What was measured stands. A run that is finished but left something unmeasured gets its rounds anew.
     """
     from commands import gating
+    from commands.cli.display import open_display
+    from commands.render.resume import resume_lines
 
     place = home(store)
     with place.open_ledger() as opened:
@@ -64,11 +61,9 @@ def resume(run: str, step: str, dry_run: bool, as_json: bool, store: str | None)
         if as_json:
             emit_json(plan)
         else:
-            from commands.render.resume import resume_lines
-
             emit_lines(resume_lines(plan, width()))
         return ExitCode.PASSED
-    with _display(as_json) as display:
+    with open_display(as_json) as display:
         summary = gating.resume_gate(place, name, step, display)
     return _finish(summary, as_json)
 
@@ -78,7 +73,11 @@ def resume(run: str, step: str, dry_run: bool, as_json: bool, store: str | None)
 @json_option
 @store_option
 def stop(run: str, as_json: bool, store: str | None) -> ExitCode:
-    """Ask the driver of a run to stop; what was measured stands, and the run can be resumed."""
+    """Ask the driver of a run to stop.
+
+    Waits until it has. What was measured stands, and the run can be resumed.
+    """
+    from commands.render.summary import state_lines
     from commands.stopping import stop_run
 
     place = home(store)
@@ -88,23 +87,17 @@ def stop(run: str, as_json: bool, store: str | None) -> ExitCode:
     if as_json:
         emit_json(summary)
     else:
-        say(f"run {name} is {summary.state}")
-        if summary.next_command:
-            say(f"next: {summary.next_command}")
+        emit_lines(state_lines(summary, width()))
     return ExitCode.PASSED
-
-
-def _display(as_json: bool) -> "AbstractContextManager[Display]":
-    from commands.cli.display import open_display
-
-    return open_display(as_json)
 
 
 def _finish(summary: RunSummary, as_json: bool) -> ExitCode:
     from commands.render.summary import summary_lines
 
-    if as_json:
-        emit_json(summary)
-    else:
-        emit_lines(["", *summary_lines(summary, width())])
+    with reader_may_go():
+        if as_json:
+            emit_json(summary)
+        else:
+            say("")
+            emit_lines(summary_lines(summary, width()))
     return of_run(summary)

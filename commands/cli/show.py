@@ -6,29 +6,22 @@ import click
 
 from commands.cli.common import emit_json, emit_lines, home, json_option, run_argument, store_option, width
 from commands.cli.exits import ExitCode
+from commands.cli.failures import TestUnknown
 from commands.render.events import event_line
 from commands.render.summary import summary_lines
 from commands.render.why import why_lines
 from commands.render.words import count
 from commands.wiring import OpenLedger
-from ledger.errors import LedgerError
 from ledger.events import Unknown
 from ledger.record import RecordedEvent
-from projections.gate.why import Why, explain, matching
+from ledger.tables import ClassRow
+from projections.gate.why import Why, explain, explain_side, matching
 from projections.run.summary import RunSummary
 
 FOLLOW_SECONDS = 0.5
 
 
-class TestUnknown(LedgerError):
-    """No test, or more than one, matches what was asked for."""
-
-    __test__ = False
-    code = "test-unknown"
-    exit_code = 2
-
-
-@click.command()
+@click.command(short_help="Where a run stands and what to do next.")
 @run_argument
 @click.option("--watch", is_flag=True, help="Show it again whenever it changes, until the run has ended.")
 @json_option
@@ -39,11 +32,10 @@ def status(run: str, watch: bool, as_json: bool, store: str | None) -> ExitCode:
     with place.open_ledger() as opened:
         name = opened.find_run(run)
         while True:
-            summary = opened.summary(name)
+            version, summary = opened.version(), opened.summary(name)
             _show(summary, as_json, again=watch)
             if not watch or summary.state != "running":
                 return ExitCode.PASSED
-            version = opened.version()
             while opened.version() == version and opened.summary(name).state == "running":
                 time.sleep(FOLLOW_SECONDS)
 
@@ -57,32 +49,32 @@ def _show(summary: RunSummary, as_json: bool, *, again: bool) -> None:
     emit_lines(summary_lines(summary, width()))
 
 
-@click.command()
+@click.command(short_help="The events of a run, oldest first.")
 @run_argument
 @click.option("--follow", is_flag=True, help="Go on with new events until the run has ended.")
 @json_option
 @store_option
 def log(run: str, follow: bool, as_json: bool, store: str | None) -> ExitCode:
-    """The events of a run, oldest first; with --json one JSON document a line."""
+    """The events of a run, oldest first.
+
+    With --json one JSON document a line.
+    """
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
-        after = _print_events(opened.events(name, 0), as_json)
-        while follow and opened.summary(name).state == "running":
-            time.sleep(FOLLOW_SECONDS)
-            after = _print_events(opened.events(name, after), as_json) or after
+        after, goes_on = 0, True
+        while goes_on:
+            # Asked before the events are read, so that the last ones are not missed.
+            goes_on = follow and opened.summary(name).state == "running"
+            for recorded in opened.events(name, after):
+                after = recorded.header.position
+                if as_json:
+                    emit_json(_event_document(recorded))
+                else:
+                    emit_lines([event_line(recorded)])
+            if goes_on:
+                time.sleep(FOLLOW_SECONDS)
     return ExitCode.PASSED
-
-
-def _print_events(events: list[RecordedEvent], as_json: bool) -> int:
-    position = 0
-    for recorded in events:
-        position = recorded.header.position
-        if as_json:
-            emit_json(_event_document(recorded))
-        else:
-            click.echo(event_line(recorded))
-    return position
 
 
 def _event_document(recorded: RecordedEvent) -> dict[str, object]:
@@ -104,26 +96,33 @@ def _event_document(recorded: RecordedEvent) -> dict[str, object]:
 def why(test: str, run: str, as_json: bool, store: str | None) -> ExitCode:
     """Why TEST has its class: the rule, and what every attempt said.
 
-    TEST is the whole name of a test as `ledger status` prints it, or a part that only one test has.
+    TEST is a name as `ledger status` prints it, or a part of one that only one test has.
     """
     place = home(store)
     with place.open_ledger() as opened:
         explained = _explained(opened, opened.find_run(run), test)
+        unmeasured = [attempt for attempt in explained.attempts if attempt.cause and attempt.log]
+        logs = {attempt.log: opened.log_end(attempt.log) for attempt in unmeasured if attempt.log}
     if as_json:
         emit_json(explained)
     else:
-        emit_lines(why_lines(explained, width()))
+        emit_lines(why_lines(explained, logs, width()))
     return ExitCode.PASSED
 
 
 def _explained(opened: OpenLedger, run: str, test: str) -> Why:
     table, tables = opened.class_tables(run)
-    rows = matching(table, test)
+    gate = opened.views(run).gate
+    as_whole = explain_side(test, table.table, gate)
+    return as_whole or explain(_row(matching(table, test), run, test), table.table, gate, tables)
+
+
+def _row(rows: list[ClassRow], run: str, test: str) -> ClassRow:
+    """The one row that is meant. Raises TestUnknown."""
     if not rows:
-        raise TestUnknown(
-            f"run {run} has no test that contains {test!r}", "`ledger status --json` lists what it judged"
-        )
-    if len(rows) > 1:
-        names = ", ".join(row.test.text() for row in rows[:5])
-        raise TestUnknown(f"{test!r} could be any of {count(len(rows), 'test')}: {names}", "give more of its name")
-    return explain(rows[0], table.table, opened.views(run).gate, tables)
+        raise TestUnknown(f"run {run} has no test whose name contains {test!r}", "upper and lower case matter")
+    whole_target = all(row.test.target == test and row.case_class == "unmeasured" for row in rows)
+    if len(rows) == 1 or whole_target:
+        return rows[0]
+    names = ", ".join(row.test.text() for row in rows[:5])
+    raise TestUnknown(f"{test!r} could be any of {count(len(rows), 'test')}: {names}", "give more of its name")

@@ -7,8 +7,10 @@ Rules:
 - the verdict is decided when every side is measured or has used up its rounds, and not before.
 """
 
+from itertools import islice
+
 from commands.decide.base import NOTHING, Decided, Documents, Needs, stored
-from commands.decide.planning import PLANNER, plan_shards
+from commands.decide.planning import PLANNER, plan_shards, planned_shard
 from commands.decide.verdict import evidence_needed, judge_gate
 from commands.messages import Collect, Judge, MakePlan, Place, RecordAttempt, Refusal, StartAttempts
 from ledger.events import (
@@ -19,12 +21,11 @@ from ledger.events import (
     Event,
     Placed,
     Planned,
-    PlannedShard,
     RunFinished,
     StepFinished,
     VerdictDecided,
 )
-from ledger.tables import Inventory, ShardTargets
+from ledger.tables import Inventory
 from projections.gate.shards import Attempt, GateView
 from projections.registry import RunViews
 from projections.run.owed import Owed, collection_owed, owed
@@ -57,14 +58,9 @@ def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decid
         views.run.policy,
     )
     digest, data = stored(plan)
-    shards = tuple(_planned(shard) for shard in plan.shards)
+    shards = tuple(planned_shard(shard) for shard in plan.shards)
     planned = Planned(commit=views.run.begun.candidate, plan=digest, policy=PLANNER, shards=shards)
     return Decided((planned,), (data,))
-
-
-def _planned(shard: ShardTargets) -> PlannedShard:
-    absent = tuple(sorted(set(shard.candidate) - set(shard.baseline)))
-    return PlannedShard(shard=shard.shard, candidate_targets=len(shard.candidate), absent=absent)
 
 
 def place(message: Place, views: RunViews, documents: Documents) -> Decided:
@@ -81,9 +77,8 @@ def start_attempts(message: StartAttempts, views: RunViews, documents: Documents
     """Promise owed attempts, as many as there are free slots."""
     if views.gate.plan is None:
         raise Refusal("not-planned", "there is no plan to run")
-    ready = [entry for entry in owed(views.gate, views.run.policy) if entry.ready]
-    placed = [entry for entry in ready if entry.shard in views.gate.placements]
-    chosen = placed[: max(0, message.slots)]
+    placed = (entry for entry in views.ready() if entry.shard in views.gate.placements)
+    chosen = islice(placed, max(0, message.slots))
     return Decided(tuple(_start(entry, views, views.gate.placements[entry.shard]) for entry in chosen))
 
 

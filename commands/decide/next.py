@@ -2,9 +2,8 @@
 
 from commands.decide.gate import STEP, settled
 from commands.messages import BeginStep, Collect, Judge, MakePlan, Message, Place, StartAttempts
-from ledger.events import COLLECTION
 from projections.registry import RunViews
-from projections.run.owed import owed
+from projections.run.owed import collections_owed
 
 MEMBER = "local"
 """The one member of the pool: this machine."""
@@ -29,16 +28,14 @@ def next_message(views: RunViews, stream: str, free_slots: int) -> Message | Non
         return BeginStep(stream=stream, step=STEP)
     if gate.verdict is not None:
         return None
-    entries = owed(gate, run.policy)
-    collections = [entry for entry in entries if entry.shard == COLLECTION]
+    collections = collections_owed(gate, run.policy)
     if any(entry.ready for entry in collections):
         return Collect(stream=stream, member=MEMBER)
     if not collections and gate.plan is None:
         return MakePlan(stream=stream)
     if gate.plan is not None and any(shard.shard not in gate.placements for shard in gate.plan.shards):
         return Place(stream=stream, members=(MEMBER,))
-    if settled(views):
-        return Judge(stream=stream)
-    if free_slots > 0 and any(entry.ready for entry in entries) and not collections:
-        return StartAttempts(stream=stream, slots=free_slots)
-    return None
+    # What may be started is found at once, what is settled only by looking at every shard.
+    if next(views.ready(), None) is not None:
+        return StartAttempts(stream=stream, slots=free_slots) if free_slots > 0 else None
+    return Judge(stream=stream) if settled(views) else None

@@ -7,7 +7,7 @@ baseline has too; targets that only the baseline has are gone and need no run.
 from collections import Counter
 
 from commands.messages import Refusal
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, PlannedShard
 from ledger.tables import Inventory, Plan, ShardTargets
 
 PLANNER = "count/1"
@@ -30,7 +30,9 @@ def plan_shards(candidate: Inventory, baseline: Inventory, digests: tuple[str, s
         )
         for number, chunk in enumerate(_chunks(targets, _count(len(targets), policy)), start=1)
     )
-    _prove_partition(targets, shards)
+    fault = plan_fault(shards, candidate, baseline)
+    if fault:
+        raise AssertionError(f"nothing runs on such a plan, whatever the planner believes: {fault}")
     return Plan(policy=PLANNER, candidate_inventory=digests[0], baseline_inventory=digests[1], shards=shards)
 
 
@@ -50,8 +52,20 @@ def _chunks(targets: list[str], count: int) -> list[tuple[str, ...]]:
     return chunks
 
 
-def _prove_partition(targets: list[str], shards: tuple[ShardTargets, ...]) -> None:
-    """Nothing runs on a plan that loses or doubles a target, whatever the planner above believes."""
+def plan_fault(shards: tuple[ShardTargets, ...], candidate: Inventory, baseline: Inventory) -> str:
+    """What keeps the shards from being a partition of the candidate's targets; "" when they are one."""
+    there = {target.target for target in baseline.targets}
     planned = Counter(target for shard in shards for target in shard.candidate)
-    if planned != Counter(targets) or not all(shard.candidate for shard in shards):
-        raise AssertionError("the plan is not a partition of the candidate's targets")
+    if planned != Counter({target.target for target in candidate.targets}):
+        return "the plan loses, doubles or adds a target"
+    if not all(shard.candidate for shard in shards) or len({shard.shard for shard in shards}) < len(shards):
+        return "the plan has an empty shard, or two of one name"
+    if any(Counter(shard.baseline) != Counter(there & set(shard.candidate)) for shard in shards):
+        return "the baseline of a shard is not what the baseline has of its targets"
+    return ""
+
+
+def planned_shard(shard: ShardTargets) -> PlannedShard:
+    """What the event says of a shard of the plan."""
+    absent = tuple(sorted(set(shard.candidate) - set(shard.baseline)))
+    return PlannedShard(shard=shard.shard, candidate_targets=len(shard.candidate), absent=absent)

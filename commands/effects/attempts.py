@@ -59,9 +59,9 @@ class LocalAttempts:
             targets_file = directory / "targets.json"
             targets_file.write_text(json.dumps(targets), "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(targets_file)
-        key = self._workplace.evidence_key(ready, argv, environment, directory)
-        (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
         policy = views.run.policy
+        key = self._workplace.evidence_key(ready, argv, environment, directory, policy.memory_limit_bytes)
+        (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
         return Job(
             name=self.name(views, attempt),
             argv=argv,

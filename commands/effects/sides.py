@@ -94,13 +94,19 @@ class Workplace:
         )
 
     def evidence_key(
-        self, ready: ReadySide, command: tuple[str, ...], environment: dict[str, str], attempt_directory: Path
+        self,
+        ready: ReadySide,
+        command: tuple[str, ...],
+        environment: dict[str, str],
+        attempt_directory: Path,
+        memory_limit_bytes: int,
     ) -> adapter.EvidenceKey:
         """What a result of this side counts for."""
         recorded = recorded_environment(
             environment, tree=ready.tree, home=attempt_directory / "home", temporary=attempt_directory / "tmp"
         )
-        return adapter.evidence_key(ready.tree_id, ready.probe, command, self._lock_digest(ready), recorded)
+        lock = self._lock_digest(ready)
+        return adapter.evidence_key(ready.tree_id, ready.probe, command, lock, recorded, memory_limit_bytes)
 
     def remove(self) -> str:
         """Take the worktrees and attempt directories of this run away; everything that counts is evidence by now.

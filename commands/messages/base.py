@@ -1,6 +1,7 @@
 """What every message has, how messages are stored, and what a refusal is."""
 
-from typing import ClassVar
+from functools import cache
+from typing import ClassVar, Union
 
 import msgspec
 from msgspec import Struct
@@ -43,8 +44,10 @@ def encode_message(message: Message) -> bytes:
 
 def decode_message(data: bytes) -> Message:
     """Read a stored message back. Raises msgspec.MsgspecError for anything else."""
-    types: tuple[type[Message], ...] = tuple(Message.__subclasses__())
-    union = types[0]
-    for other in types[1:]:
-        union = union | other  # type: ignore[assignment]
-    return msgspec.json.decode(data, type=union)
+    return _decoder(tuple(Message.__subclasses__())).decode(data)
+
+
+@cache
+def _decoder(types: tuple[type[Message], ...]) -> "msgspec.json.Decoder[Message]":
+    """A decoder takes longer to make than a message takes to read."""
+    return msgspec.json.Decoder(Union[types])  # noqa: UP007

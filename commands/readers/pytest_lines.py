@@ -223,10 +223,14 @@ def _whole(session: Session, causes: dict[str, str | None], trouble: _Trouble | 
     """The cause and the detail of the attempt as a whole."""
     if trouble is not None:
         return trouble.cause, trouble.detail
-    if "worker-crashed" in causes.values():
-        tests = (f"{test.text()} in {process}" for process, test in session.running())
-        return "worker-crashed", f"a worker died while it ran {_named(tests)}"
-    missing = [target for target, cause in causes.items() if cause is not None]
+    missing = [target for target, why in causes.items() if why is not None]
+    gone = session.vanished_workers()
+    if gone or "worker-crashed" in causes.values():
+        running = [f"{test.text()} in {process}" for process, test in session.running()]
+        return "worker-crashed", _sentences(
+            f"workers that did not come to their end: {_named(gone)}" if gone else "",
+            f"running: {_named(running)}" if running else "",
+        )
     if missing:
         return "cases-missing", f"tests of {_named(missing)} did not report an end"
     return None, ""
@@ -262,8 +266,8 @@ def _table(side: Side, commit: Commit, causes: dict[str, str | None], rows: list
 def _attention(
     session: Session, measured: list[str], planned: dict[str, tuple[TestId, ...]], rows: list[CaseRow]
 ) -> tuple[str, ...]:
-    """The measured targets whose cases failed, skipped or are gone."""
-    notable = {row.test.target for row in rows if row.outcome in ("failed", "error", "skipped")}
+    """The measured targets whose cases failed, skipped or are gone; an expected failure hides as much as a skip."""
+    notable = {row.test.target for row in rows if row.outcome in ("failed", "error", "skipped", "xfailed")}
     notable |= {test.target for test in session.collection}
     notable |= {test.target for cases in planned.values() for test in cases if test not in session.rows}
     return tuple(target for target in measured if target in notable)

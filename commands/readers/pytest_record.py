@@ -43,6 +43,10 @@ class _ProcessLine(_Line, frozen=True, tag="process"):
     python: str
 
 
+class _WorkerLine(_Line, frozen=True, tag="worker"):
+    name: str
+
+
 class _ItemsLine(_Line, frozen=True, tag="items"):
     first: int
     target: str
@@ -88,6 +92,7 @@ class _EndLine(_Line, frozen=True, tag="end"):
 
 _AnyLine = (
     _ProcessLine
+    | _WorkerLine
     | _ItemsLine
     | _CollectionLine
     | _StartLine
@@ -101,26 +106,28 @@ _decoder = msgspec.json.Decoder(_AnyLine)
 
 
 class _Process(Struct):
-    """What is known of one process: its items by index, and the indexes that have begun but not ended."""
+    """What is known of one process: its items by index, the indexes that have begun but not ended, its own end."""
 
     name: str
     number: int = 0
     items: list[TestId] = field(default_factory=list)
     known: set[TestId] = field(default_factory=set)
     running: dict[int, None] = field(default_factory=dict)
+    ended: bool = False
 
 
 class Session(Struct):
     """What a record says.
 
-    `collected` are the tests in the order of collection; `started` those that began; `ended` those whose teardown is
-    on record; `running` those that began and did not end, each with its process. `rows` are the results, also of tests
-    that failed without coming to their end; `collection` the collectors that failed or were skipped (a test id
-    with the path of the collector). `status` and `loop_ended` are those of the main process, None before its end.
-    `damage` says why the record cannot be trusted, "" if it can; `truncated` that a process broke off inside a line.
+    `workers` are the processes that the main one started; `collected` the tests in the order of collection; `started`
+    those that began; `ended` those whose teardown is on record. `rows` are the results, also of tests that failed
+    without coming to their end; `collection` the collectors that failed or were skipped (a test id with the path of the
+    collector). `status` and `loop_ended` are those of the main process, None and False before its end. `damage` says
+    why the record cannot be trusted, "" if it can; `truncated` that a process broke off inside a line.
     """
 
     processes: dict[str, _Process] = field(default_factory=dict)
+    workers: list[str] = field(default_factory=list)
     collected: dict[TestId, None] = field(default_factory=dict)
     started: set[TestId] = field(default_factory=set)
     ended: set[TestId] = field(default_factory=set)
@@ -140,6 +147,10 @@ class Session(Struct):
         return [
             (process.name, process.items[index]) for process in self.processes.values() for index in process.running
         ]
+
+    def vanished_workers(self) -> list[str]:
+        """The workers that did not come to their end, or left no record at all."""
+        return [name for name in self.workers if name not in self.processes or not self.processes[name].ended]
 
     def has_failures(self) -> bool:
         """Whether pytest, by what is on record, must have counted a failure."""
@@ -217,8 +228,11 @@ def _take(session: Session, process: _Process, line: _AnyLine) -> bool:
         case _WrongTreeLine():
             session.wrong_modules.extend(line.modules)
         case _EndLine():
+            process.ended = True
             if process.name == MAIN:
                 session.status, session.loop_ended = line.status, line.loop_ended
+        case _WorkerLine():
+            session.workers.append(line.name)
         case _ProcessLine():
             pass
     return True

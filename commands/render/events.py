@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from commands.render.words import count, moment, safe, seconds, short
+from commands.render.words import count, counted, moment, safe, seconds, short
 from ledger.events import (
     AttemptRecorded,
     AttemptStarted,
@@ -56,14 +56,13 @@ def _attempt_started(event: AttemptStarted) -> str:
 
 def _attempt_recorded(event: AttemptRecorded) -> str:
     outcome = "complete" if event.complete else f"unmeasured ({event.cause or 'some targets'})"
-    counts = ", ".join(f"{number} {name}" for name, number in sorted(event.counts.items()) if number)
     took = seconds(event.duration_seconds)
-    parts = [f"{_attempt(event)} {outcome}", counts, took, event.detail]
+    parts = [f"{_attempt(event)} {outcome}", counted(event.counts), took, event.detail]
     return "; ".join(part for part in parts if part)
 
 
 def _verdict(event: VerdictDecided) -> str:
-    counts = ", ".join(f"{number} {name}" for name, number in event.counts.items())
+    counts = counted(event.counts)
     return f"{event.verdict} ({event.reason}) by {event.table}" + (f": {counts}" if counts else "")
 
 

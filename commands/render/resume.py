@@ -1,22 +1,21 @@
 """What a resumption would do, as text."""
 
-from commands.render.words import clipped, count
+from commands.render.summary import owed_lines
+from commands.render.words import wrapped
 from projections.run.resume import ResumePlan
 
 
 def resume_lines(plan: ResumePlan, width: int) -> list[str]:
     """What would be settled, what would be run, and what would refuse it."""
     if plan.nothing_to_do:
-        return [f"run {plan.run}: nothing is owed; the verdict stands"]
-    lines = [f"run {plan.run} would be resumed from {plan.step}, for time number {plan.number}"]
+        return wrapped(f"run {plan.run}: nothing is owed; the verdict stands", width)
     if plan.driven:
-        lines.append("but a living process drives it now, so that it would be refused")
-    for label in plan.in_flight:
-        lines.append(clipped(f"  {label:<26} settle what the last driver left of it", width))
+        return wrapped(f"run {plan.run} is driven by a living process, so a resumption would be refused", width)
+    lines = wrapped(f"resuming run {plan.run} from {plan.step} would", width)
+    if plan.in_flight:
+        lines += ["", "settle what the last driver left of"]
+        lines += [f"  {label}" for label in plan.in_flight]
+    lines += ["", "run" if plan.owed else "measure nothing; only the verdict is owed"]
     for entry in plan.owed:
-        what = "all of its targets" if entry.targets is None else count(entry.targets, "target")
-        cause = f" ({entry.cause})" if entry.cause else ""
-        lines.append(clipped(f"  {entry.what:<26} run {what}{cause}", width))
-    if not plan.owed:
-        lines.append("  nothing is to be measured; only the verdict is owed")
+        lines += owed_lines(entry, width)
     return lines

@@ -4,51 +4,63 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from commands.causes import CAUSES
-from commands.render.words import clipped, count, moment, safe, seconds, short
+from commands.render.words import clipped, count, moment, safe, seconds, short, wrapped
 from ledger.events import JudgedCase
-from projections.run.summary import RunSummary, SummarySide
+from projections.run.summary import RunSummary, SummaryOwed, SummarySide
 
-MOST_CASES = 20
+MOST_ENTRIES = 20
 CLASS_ORDER = (
     "introduced", "new-test-failing", "vanished", "newly-skipped", "unmeasured", "flaky", "preexisting", "fixed",
     "passed",
 )  # fmt: skip
 
+_COLUMN = " " * 11
+_INDENT = " " * 6
+
 
 def summary_lines(summary: RunSummary, width: int) -> list[str]:
-    """The whole summary; no line is longer than `width` where it can be helped."""
-    lines = [headline(summary), ""]
-    lines += _sides(summary, width)
-    lines += _times(summary)
+    """The whole summary, in lines of at most `width`; names and commands stay whole, so that they can be copied."""
+    lines = [*wrapped(headline(summary), width), ""]
+    for line in (*_sides(summary), *_times(summary), *_notes(summary)):
+        lines += wrapped(line, width, _COLUMN)
     lines += _cases(summary, width)
+    lines += _running(summary)
     lines += _owed(summary, width)
-    if summary.next_command:
-        lines += ["", f"next: {summary.next_command}"]
-    return lines
+    return [*lines, *_next(summary)]
+
+
+def state_lines(summary: RunSummary, width: int) -> list[str]:
+    """Only where the run stands and what to do next."""
+    return [*wrapped(f"run {summary.run}: {headline(summary)}", width), *_next(summary)]
+
+
+def _next(summary: RunSummary) -> list[str]:
+    return ["", f"next: {summary.next_command}"] if summary.next_command else []
 
 
 def headline(summary: RunSummary) -> str:
     """One line: what was decided, or where the run stands."""
-    blocking, unmeasured = len(summary.blocking), len(summary.unmeasured)
     if summary.verdict == "passed":
         return f"passed: no regression in {count(sum(summary.counts.values()), 'case')}"
     if summary.verdict == "failed":
-        also = f"; {unmeasured} more could not be measured" if unmeasured else ""
-        return f"failed: {count(blocking, 'case')} that the candidate broke{also}"
+        unmeasured = summary.counts.get("unmeasured", 0)
+        also = f"; {count(unmeasured, 'case')} could not be measured" if unmeasured else ""
+        return f"failed: {count(len(summary.blocking), 'case')} that the candidate broke{also}"
     if summary.verdict == "unmeasured":
         return f"unmeasured: {_unmeasured_headline(summary)}"
     done = f"{summary.progress.completed} of {summary.progress.total} jobs done"
-    words = {
-        "running": f"running: {done}",
-        "stopped": f"stopped: {done}, nothing is decided",
-        "interrupted": f"interrupted: the driver is gone; {done}, nothing is decided",
-    }
-    return words[summary.state]
+    if summary.state == "running":
+        return f"running: {done}"
+    if summary.state == "interrupted":
+        return f"interrupted: {done}, nothing is decided, and the process that drove the run is gone"
+    how = "by a signal" if summary.reason == "interrupted" else "on request"
+    return f"stopped {how}: {done}, nothing is decided"
 
 
 def _unmeasured_headline(summary: RunSummary) -> str:
     if summary.unmeasured:
-        return f"no verdict, because {count(len(summary.unmeasured), 'thing')} could not be measured"
+        things = count(len(summary.unmeasured), "thing")
+        return f"no verdict, because {things} could not be measured"
     reasons = {
         "nothing-ran": "every test of the candidate was skipped",
         "nothing-collected": "no tests were found",
@@ -56,62 +68,102 @@ def _unmeasured_headline(summary: RunSummary) -> str:
     return reasons.get(summary.reason, summary.reason)
 
 
-def _sides(summary: RunSummary, width: int) -> Iterable[str]:
+def _sides(summary: RunSummary) -> Iterable[str]:
     yield f"run        {summary.run}"
-    yield clipped(f"candidate  {_side(summary.candidate)}", width)
-    yield clipped(f"baseline   {_side(summary.baseline)}", width)
+    yield f"candidate  {_side(summary.candidate)}"
+    yield f"baseline   {_side(summary.baseline)}"
 
 
 def _side(side: SummarySide) -> str:
     reason = f" ({side.reason})" if side.reason else ""
-    return safe(f"{short(side.commit)}  {side.ref}{reason}")
+    return f"{short(side.commit)}  {side.ref}{reason}"
 
 
 def _times(summary: RunSummary) -> Iterable[str]:
-    took = ""
-    if summary.ended_at:
+    started, resumed = f"started    {moment(summary.started_at)}", _resumed(summary.resumes)
+    if not summary.ended_at:
+        yield f"{started}{resumed}"
+    elif resumed:
+        yield started
+        yield f"ended      {moment(summary.ended_at)}{resumed}"
+    else:
         elapsed = datetime.fromisoformat(summary.ended_at) - datetime.fromisoformat(summary.started_at)
-        took = f", took {seconds(elapsed.total_seconds())}"
-    resumed = f", resumed {count(summary.resumes, 'time')}" if summary.resumes else ""
-    yield f"started    {moment(summary.started_at)}{took}{resumed}"
+        yield f"{started}, took {seconds(elapsed.total_seconds())}"
+
+
+def _resumed(times: int) -> str:
+    return "" if times == 0 else ", resumed " + {1: "once", 2: "twice"}.get(times, f"{times} times")
+
+
+def _notes(summary: RunSummary) -> Iterable[str]:
     if summary.dirty:
         yield "note       uncommitted changes of the checkout were not tested"
     if summary.driver and summary.state == "running":
-        yield f"driver     process {summary.driver.pid} on {safe(summary.driver.host)}"
+        yield f"driver     process {summary.driver.pid} on {summary.driver.host}"
+    if summary.verdict is None and summary.failing_so_far:
+        seen = count(summary.failing_so_far, "failure")
+        yield f"so far     {seen} seen on the candidate; whether it broke them is decided at the end"
 
 
 def _cases(summary: RunSummary, width: int) -> Iterable[str]:
     if summary.counts:
-        ordered = sorted(summary.counts, key=lambda name: CLASS_ORDER.index(name))
+        known = [name for name in CLASS_ORDER if name in summary.counts]
+        others = sorted(set(summary.counts) - set(known))
+        cases = ", ".join(f"{summary.counts[name]} {name}" for name in (*known, *others))
         yield ""
-        yield "cases      " + ", ".join(f"{summary.counts[name]} {name}" for name in ordered)
+        yield from wrapped(f"cases      {cases}", width, _COLUMN)
     if summary.blocking:
-        yield ""
-        yield "what blocks"
-        yield from _judged(summary.blocking, width)
+        yield from ("", "what blocks")
+        yield from _blocking(summary.blocking, width)
     if summary.unmeasured:
-        yield ""
-        yield "what could not be measured"
-        yield from _judged(summary.unmeasured, width)
+        yield from ("", "what could not be measured")
+        yield from _unmeasured(summary.unmeasured, width)
 
 
-def _judged(cases: Sequence[JudgedCase], width: int) -> Iterable[str]:
-    for case in cases[:MOST_CASES]:
-        yield clipped(f"  {case.case_class:<17}{safe(case.test)}", width)
-        is_code = case.case_class == "unmeasured" and case.line in CAUSES
-        line = f"{case.line}: {CAUSES[case.line].meaning}" if is_code else case.line
-        if line:
-            yield clipped(f"  {'':<17}{safe(line)}", width)
-    if len(cases) > MOST_CASES:
-        yield f"  ... and {len(cases) - MOST_CASES} more (--json has all)"
+def _blocking(cases: Sequence[JudgedCase], width: int) -> Iterable[str]:
+    for case in cases[:MOST_ENTRIES]:
+        yield f"  {case.case_class}: {safe(case.test)}"
+        if case.line:
+            yield clipped(f"{_INDENT}{safe(case.line)}", width)
+    yield from _left_out(cases)
+
+
+def _unmeasured(cases: Sequence[JudgedCase], width: int) -> Iterable[str]:
+    for case in cases[:MOST_ENTRIES]:
+        yield f"  {safe(case.test)}"
+        known = CAUSES.get(case.line)
+        yield from wrapped(f"{_INDENT}{case.line}" + (f": {known.meaning}" if known else ""), width, _INDENT)
+    yield from _left_out(cases)
+
+
+def _left_out(entries: Sequence[object]) -> Iterable[str]:
+    if len(entries) > MOST_ENTRIES:
+        yield f"  ... and {len(entries) - MOST_ENTRIES} more (--json has all)"
+
+
+def _running(summary: RunSummary) -> Iterable[str]:
+    running = [group for group in summary.progress.groups if group.state == "running"]
+    if summary.state != "running" or not running:
+        return
+    yield from ("", "running now")
+    for group in running:
+        since = "" if group.elapsed_ms is None else f" for {seconds(group.elapsed_ms / 1000)}"
+        yield f"  {group.id}{since}"
 
 
 def _owed(summary: RunSummary, width: int) -> Iterable[str]:
     if not summary.owed or summary.state == "running":
         return
-    yield ""
-    yield "still owed"
-    for entry in summary.owed:
-        what = "all of its targets" if entry.targets is None else count(entry.targets, "target")
-        cause = f", {entry.cause}" if entry.cause else ""
-        yield clipped(f"  {entry.what:<26} {what}{cause}", width)
+    yield from ("", "still owed")
+    for entry in summary.owed[:MOST_ENTRIES]:
+        yield from owed_lines(entry, width)
+    yield from _left_out(summary.owed)
+
+
+def owed_lines(entry: SummaryOwed, width: int) -> list[str]:
+    """A side of a shard that is owed: how much of it, and why the last attempt did not measure it."""
+    what = "all of its targets" if entry.targets is None else count(entry.targets, "target")
+    cause = f", {entry.cause}" if entry.cause else ""
+    was_running = ", was running" if entry.status == "running" else ""
+    lines = wrapped(f"  {entry.what}: {what}{cause}{was_running}", width, _INDENT)
+    return lines + (wrapped(f"{_INDENT}{entry.detail}", width, _INDENT) if entry.detail else [])

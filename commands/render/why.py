@@ -1,12 +1,14 @@
 """The explanation of a case as text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from commands.causes import CAUSES
-from commands.render.words import clipped, safe, seconds
+from commands.render.words import safe, seconds, wrapped
+from ledger.values import Digest
 from projections.gate.why import Why, WhyAttempt
 
-MOST_MESSAGE_LINES = 12
+MOST_MESSAGE_LINES = 40
+_COLUMN = " " * 11
 _EFFECTS = {
     "failed": "this blocks the release",
     "unmeasured": "this leaves the gate unmeasured",
@@ -14,35 +16,50 @@ _EFFECTS = {
 }
 
 
-def why_lines(why: Why, width: int) -> list[str]:
-    """The class, the rule that gave it, and every attempt that said something about it."""
-    lines = [clipped(f"{why.case_class}: {safe(why.test)}", width), _EFFECTS[why.effect], ""]
-    candidate, baseline = why.rule.split(" x ")
-    lines.append(f"rule       candidate {candidate}, baseline {baseline} -> {why.case_class}  ({why.table})")
-    if why.cause:
-        lines += _cause(why.cause)
-    lines.append(f"decided    @{why.verdict_sequence}")
+def why_lines(why: Why, logs: Mapping[Digest, Sequence[str]], width: int) -> list[str]:
+    """The class, the rule that gave it, and every attempt that said something about it.
+
+    `logs` are the last lines of the output of those attempts that left something unmeasured.
+    """
+    lines = [f"{why.case_class}: {safe(why.test)}", _EFFECTS[why.effect], ""]
+    for line in _reasons(why):
+        lines += wrapped(line, width, _COLUMN)
     for attempt in why.attempts:
-        lines += ["", *_attempt(attempt, width)]
+        lines += ["", *_attempt(attempt, width), *_log(logs.get(attempt.log or "", ()))]
     return lines
 
 
-def _cause(cause: str) -> Iterable[str]:
-    known = CAUSES.get(cause)
-    yield f"cause      {cause}" + (f": {known.meaning}" if known else "")
-    if known:
-        yield f"           {known.next_step}"
+def _reasons(why: Why) -> Iterable[str]:
+    if why.rule:
+        candidate, baseline = why.rule.split(" x ")
+        yield f"rule       candidate {candidate}, baseline {baseline} -> {why.case_class} ({why.table})"
+    if why.cause:
+        known = CAUSES.get(why.cause)
+        yield f"cause      {why.cause}" + (f": {known.meaning} {known.next_step}" if known else "")
+    yield f"decided    @{why.verdict_sequence}"
 
 
 def _attempt(attempt: WhyAttempt, width: int) -> Iterable[str]:
     took = "" if attempt.duration_seconds is None else f" in {seconds(attempt.duration_seconds)}"
-    cause = f" ({attempt.cause})" if attempt.cause else ""
-    yield f"{attempt.side}, {attempt.shard} attempt {attempt.attempt} on {attempt.member}, @{attempt.sequence}"
+    cause = f": {attempt.cause}" if attempt.cause else ""
+    where = f"{attempt.shard} attempt {attempt.attempt} on {attempt.member}, @{attempt.sequence}"
+    yield from wrapped(f"{attempt.side}, {where}", width)
     yield f"  {attempt.outcome}{took}{cause}"
+    if attempt.detail:
+        yield from wrapped(f"  {attempt.detail}", width, "  ")
     lines = attempt.message.splitlines()
-    for line in lines[:MOST_MESSAGE_LINES]:
-        yield clipped(f"    {safe(line)}", width)
+    # A test says last what went wrong, so a message that is too long loses its beginning.
     if len(lines) > MOST_MESSAGE_LINES:
-        yield f"    ... and {len(lines) - MOST_MESSAGE_LINES} more lines"
-    if attempt.log:
-        yield f"  log {attempt.log[:12]}"
+        yield f"    ({len(lines) - MOST_MESSAGE_LINES} lines before; --json has them)"
+    yield from _quoted(lines[-MOST_MESSAGE_LINES:])
+
+
+def _log(lines: Sequence[str]) -> Iterable[str]:
+    if lines:
+        yield "  its output ends with"
+        yield from _quoted(lines)
+
+
+def _quoted(lines: Iterable[str]) -> Iterable[str]:
+    """Lines of a program as they are, for a terminal to break: cutting or filling them would change code and tables."""
+    return (f"    {safe(line)}".rstrip() for line in lines)

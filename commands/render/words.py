@@ -1,6 +1,8 @@
-"""Small pieces of text: safe strings, durations, counts, times."""
+"""Small pieces of text: safe strings, lines that fit, durations, counts, times."""
 
 import re
+import textwrap
+from collections.abc import Mapping
 
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -18,6 +20,17 @@ def clipped(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Safe lines of at most `width` characters, all but the first indented.
+
+    A word that is longer (a path, the name of a test) stays whole, so that it can still be copied.
+    """
+    return textwrap.wrap(
+        safe(text), max(width, len(indent) + 20), subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
 def short(commit: str) -> str:
     """A commit id as people write it."""
     return commit[:12]
@@ -25,6 +38,8 @@ def short(commit: str) -> str:
 
 def seconds(duration_seconds: float) -> str:
     """A duration in the two units that matter."""
+    if duration_seconds < 1:
+        return f"{round(duration_seconds * 1000)} ms"
     if duration_seconds < 10:
         return f"{duration_seconds:.1f} s"
     whole = round(duration_seconds)
@@ -43,3 +58,8 @@ def moment(time: str) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """`1 test`, `2 tests`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """`3 failed, 9 passed`: what there is of each kind, in the order of the names; "" for nothing."""
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()) if number)

@@ -476,8 +476,7 @@ def has_exited(pid: int) -> bool:
 
 
 def main(directory: str) -> int:
-    """Supervise the job of this attempt directory; the exit status."""
-    directory = os.path.realpath(directory)
+    """Supervise the job of this attempt directory, an absolute path without links; the exit status."""
     try:
         # The lock is never released by hand: it ends with this process, and so says that it has ended.
         ours = lock(directory) is not None

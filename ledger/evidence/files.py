@@ -1,14 +1,16 @@
-"""Evidence as compressed files that are named by the digest of their uncompressed bytes, and never trusted
-unread."""
+"""Evidence: compressed files that are named by the digest of their uncompressed bytes, and never trusted unread."""
 
 import os
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from ledger.disk import make_directory, sync_directory
 from ledger.errors import EvidenceDamaged, StoreUnwritable
 from ledger.values import Digest
 
@@ -18,11 +20,10 @@ _HINT = "put the same bytes again, or measure again what it is the evidence of"
 
 
 class EvidenceStore:
-    """A directory of evidence, `aa/<digest>.gz`. It is made when something is put; reading never makes
-    anything.
+    """A directory of evidence, `aa/<digest>.gz`. It is made when something is put; reading makes nothing.
 
-    What was put is on the disk (file and directories synced) when its digest is returned. Nothing is ever
-    removed: when the bytes of a damaged file are put again, the damaged one is set aside next to its place.
+    What was put is on the disk (file and directories synced) when its digest is returned. Nothing is ever removed: when
+    the bytes of a damaged file are put again, the damaged one is set aside next to its place.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -30,7 +31,12 @@ class EvidenceStore:
 
     def put_bytes(self, data: bytes) -> Digest:
         """Keep these bytes and return their digest. Raises StoreUnwritable."""
-        return self._put(BytesIO(data))
+        digest = sha256(data).hexdigest()
+        if not self.has(digest):
+            return self._put(BytesIO(data))
+        with self._explained():
+            self._sync(digest)
+        return digest
 
     def put_file(self, path: Path) -> Digest:
         """Keep the content of a file, in bounded memory, and return its digest.
@@ -42,8 +48,16 @@ class EvidenceStore:
 
     def get(self, digest: Digest) -> bytes:
         """The bytes of this digest. Raises EvidenceDamaged when they are missing or altered."""
-        with self.open(digest) as content:
-            return content.read()
+        import gzip
+
+        path = self._path(digest)
+        try:
+            data = gzip.decompress(path.read_bytes())
+        except (OSError, EOFError, zlib.error) as error:
+            raise _damaged(path, error) from error
+        if (actual := sha256(data).hexdigest()) != digest:
+            raise EvidenceDamaged(f"{path} holds other bytes: their digest is {actual}", _HINT)
+        return data
 
     def open(self, digest: Digest) -> BinaryIO:
         """The bytes of this digest as a stream that the caller closes, hashed to its end before it is given.
@@ -56,13 +70,13 @@ class EvidenceStore:
         try:
             content = cast(BinaryIO, gzip.GzipFile(path))
         except OSError as error:
-            raise EvidenceDamaged(f"{path} cannot be read: {error.strerror}", _HINT) from error
+            raise _damaged(path, error) from error
         try:
             actual = _copy(content, None)
             content.seek(0)
         except (OSError, EOFError, zlib.error) as error:
             content.close()
-            raise EvidenceDamaged(f"{path} is damaged: {error}", _HINT) from error
+            raise _damaged(path, error) from error
         if actual != digest:
             content.close()
             raise EvidenceDamaged(f"{path} holds other bytes: their digest is {actual}", _HINT)
@@ -82,38 +96,51 @@ class EvidenceStore:
         return self.directory / digest[:2] / f"{digest}.gz"
 
     def _put(self, source: BinaryIO) -> Digest:
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+        with self._explained():
+            make_directory(self.directory)
             temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
             try:
                 digest = _compress(source, temporary)
                 if not self.has(digest):
                     self._rename(temporary, digest)
-                # Also for a file that was there: another process may have renamed it a moment ago.
-                _sync_directory(self._path(digest).parent)
-                _sync_directory(self.directory)
+                self._sync(digest)
             finally:
                 temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreUnwritable(
-                f"evidence cannot be written to {self.directory}: {error.strerror}",
-                "check the space, the quota and the permissions there, and try again",
-            ) from error
         return digest
 
     def _rename(self, temporary: Path, digest: Digest) -> None:
-        """Bring a written file to its place; a damaged one there gets a second name before it loses this
-        one."""
+        """Bring a written file to its place; a damaged one there gets a second name before it loses this one."""
         path = self._path(digest)
         path.parent.mkdir(exist_ok=True)
         if path.exists():
             path.with_name(f"{digest}.damaged-{os.urandom(4).hex()}").hardlink_to(path)
         temporary.replace(path)
 
+    def _sync(self, digest: Digest) -> None:
+        """Make the name of a file safe, also of one that was there: who renamed it may not have come so far yet."""
+        sync_directory(self._path(digest).parent)
+        sync_directory(self.directory)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreUnwritable(
+                f"evidence cannot be written to {self.directory}: {error.strerror}",
+                "check the space, the quota and the permissions there, and try again",
+            ) from error
+
+
+def _damaged(path: Path, error: Exception) -> EvidenceDamaged:
+    """What to say of a file that cannot be read, or not as what was written."""
+    if isinstance(error, OSError) and error.strerror:
+        return EvidenceDamaged(f"{path} cannot be read: {error.strerror}", _HINT)
+    return EvidenceDamaged(f"{path} is damaged: {error}", _HINT)
+
 
 def _compress(source: BinaryIO, path: Path) -> Digest:
-    """Write what is read as a new, synced file, the same bytes for the same content; the digest of what was
-    read."""
+    """Write what is read as a new, synced file, the same bytes for the same content; give the content's digest."""
     import gzip
 
     with path.open("xb") as file:
@@ -132,11 +159,3 @@ def _copy(source: BinaryIO, target: BinaryIO | None) -> Digest:
         if target is not None:
             target.write(chunk)
     return hashed.hexdigest()
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

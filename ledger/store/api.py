@@ -6,12 +6,10 @@ from ledger.errors import Conflict, LedgerError
 from ledger.values import Digest
 
 Place = Path | str
-"""Where a ledger is: the path of its file, or `memory:NAME` (a str) for one that lives as long as its
-writer."""
+"""Where a ledger is: the path of its file, or `memory:NAME` (a str) for one that lives as long as its writer."""
 
 Links = dict[str, tuple[int, Digest]]
-"""Per stream the position and digest of the last event that was read and verified: what the next one must
-link to."""
+"""Per stream the position and digest of the last event that was read and verified: what the next one must link to."""
 
 
 class CommandRepeated(Conflict):
@@ -28,8 +26,7 @@ class CommandRepeated(Conflict):
 
 
 class StoreUnreadable(LedgerError):
-    """There is a file, but it cannot be opened for reading: no permission, or its side files cannot be
-    made."""
+    """There is something, but it cannot be read: no permission, no place for its side files, or too old an SQLite."""
 
     code = "store-unreadable"
     exit_code = 2

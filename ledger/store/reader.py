@@ -1,5 +1,4 @@
-"""Reading a ledger: in pages, verified event by event, without ever changing the file or importing its
-writer."""
+"""Reading a ledger: in pages, verified event by event, without ever changing the file or importing its writer."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,7 @@ from ledger.errors import LedgerDamaged, LedgerError
 from ledger.events import LedgerCreated
 from ledger.record import RecordedEvent
 from ledger.store.api import Links, Place
-from ledger.store.rows import SELECT_ROW, StoredRow, damaged, verified
+from ledger.store.rows import FIRST_ROW, SELECT_ROW, StoredRow, damaged, verified, verified_identity
 from ledger.store.sqlite.connect import FAILURES, connect_read_only, read_failure
 from ledger.store.sqlite.schema import format_version
 from ledger.values import Digest
@@ -37,10 +36,9 @@ class StreamHead(NamedTuple):
 class Reader:
     """Reads events and verifies them. Made by `Reader.open`; holds one connection until it is closed.
 
-    Whatever it yields has been checked: the digest over the stored bytes, the link to the event before it in
-    its stream, positions and sequences without gaps, columns that say the same as the header, and the
-    ledger's id. What does not verify raises LedgerDamaged with its place, after everything before that place
-    has been yielded.
+    Whatever it yields has been checked: the digest over the stored bytes, the link to the event before it in its
+    stream, positions and sequences without gaps, columns that say the same as the header, and the ledger's id.
+    What does not verify raises LedgerDamaged with its place, after everything before that place has been yielded.
     """
 
     def __init__(self, place: Place, connection: sqlite3.Connection, format_version: int) -> None:
@@ -51,8 +49,7 @@ class Reader:
 
     @classmethod
     def open(cls, place: Place) -> Self:
-        """Open a ledger for reading. Raises LedgerMissing, StoreUnreadable, ForeignLedger or
-        LedgerDamaged."""
+        """Open a ledger for reading. Raises LedgerMissing, StoreUnreadable, ForeignLedger or LedgerDamaged."""
         connection = connect_read_only(place)
         try:
             return cls(place, connection, format_version(connection, place))
@@ -110,12 +107,9 @@ class Reader:
     def identity(self) -> LedgerCreated | None:
         """The event that every ledger begins with, None while the ledger is empty."""
         if self._identity is None:
-            rows = self._select(SELECT_ROW + "ORDER BY sequence LIMIT 1")
+            rows = self._select(FIRST_ROW)
             if rows:
-                event = verified(rows[0]).event
-                if rows[0][0] != 1 or not isinstance(event, LedgerCreated):
-                    raise damaged(rows[0], "the ledger does not begin with ledger-created")
-                self._identity = event
+                self._identity = verified_identity(rows[0])
         return self._identity
 
     def head(self) -> Head:
@@ -131,16 +125,18 @@ class Reader:
     def streams(self) -> list[StreamHead]:
         """Every stream with its last event, in the order in which the streams began."""
         found: list[tuple[int, StreamHead]] = []
-        name = ""
+        before = ""
         # Stepping through the index from name to name does not touch the rest of the events.
-        while rows := self._select(
-            "SELECT stream, sequence FROM events WHERE stream>? ORDER BY stream, position LIMIT 1", name
-        ):
+        query = "SELECT stream, sequence FROM events WHERE stream>? ORDER BY stream, position LIMIT 1"
+        while rows := self._select(query, before):
             name, first = rows[0]
             last = self._select(
                 "SELECT position, sequence FROM events WHERE stream=? ORDER BY position DESC LIMIT 1", name
             )
+            if not last or name <= before:
+                raise LedgerDamaged(f"the index of the streams is out of order after {before!r}")
             found.append((first, StreamHead(name, *last[0])))
+            before = name
         return [head for _, head in sorted(found)]
 
     def data_version(self) -> int:

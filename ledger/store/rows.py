@@ -5,12 +5,15 @@ from typing import Any
 
 from ledger.codec import decode_stored
 from ledger.errors import LedgerDamaged
+from ledger.events import LedgerCreated
 from ledger.record import RecordedEvent, event_digest
 
 SELECT_ROW = (
     "SELECT sequence, CAST(header AS BLOB), CAST(payload AS BLOB), digest,"
     " stream, position, tag, version, command, command_index FROM events "
 )
+
+FIRST_ROW = SELECT_ROW + "ORDER BY sequence LIMIT 1"
 
 StoredRow = Sequence[Any]
 """What SELECT_ROW gives: sequence, header bytes, payload bytes, digest, and the columns that repeat the header."""
@@ -29,6 +32,14 @@ def verified(row: StoredRow) -> RecordedEvent:
     if row[4:] != told:
         raise damaged(row, "the columns do not say what the header says")
     return RecordedEvent(row[0], header, event, digest)
+
+
+def verified_identity(first: StoredRow) -> LedgerCreated:
+    """The event that a ledger begins with, from its first row. Raises LedgerDamaged when this is not such an event."""
+    event = verified(first).event
+    if first[0] != 1 or not isinstance(event, LedgerCreated):
+        raise damaged(first, "the ledger does not begin with ledger-created")
+    return event
 
 
 def damaged(row: StoredRow, message: str) -> LedgerDamaged:

@@ -1,5 +1,4 @@
-"""Appending to a ledger: atomic over streams, refused when a stream has moved on, checked before it is
-written."""
+"""Appending to a ledger: atomic over streams, refused when a stream has moved on, checked before it is written."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +10,13 @@ from eventsourcing.persistence import PersistenceError
 from eventsourcing.sqlite import SQLiteCursor
 
 from ledger.codec import encode
+from ledger.disk import make_directory
 from ledger.errors import Conflict, StoreUnwritable
 from ledger.events import STREAM, LedgerCreated
 from ledger.record import Header, NewEvent, RecordedEvent, Stamp
 from ledger.store.api import CommandRepeated, Links, Place
-from ledger.store.rows import SELECT_ROW, damaged, verified
-from ledger.store.sqlite.connect import FAILURES, connect_read_only, is_memory, uri, write_failure
+from ledger.store.rows import FIRST_ROW, SELECT_ROW, verified, verified_identity
+from ledger.store.sqlite.connect import FAILURES, connect_read_only, is_memory, require_version, uri, write_failure
 from ledger.store.sqlite.recorder import LedgerDatastore, LedgerRecorder, Row, make_row
 from ledger.store.sqlite.schema import format_version, is_blank, refuse_newer
 
@@ -35,6 +35,7 @@ class Writer:
 
         Raises LedgerMissing, StoreUnwritable, ForeignLedger, NewerFormat or LedgerDamaged.
         """
+        require_version()
         if create and not is_memory(place):
             _make_directory(Path(place))
         with _explained(place):
@@ -42,7 +43,8 @@ class Writer:
             datastore = LedgerDatastore(uri(place, "rwc" if create else "rw"))
             try:
                 recorder = LedgerRecorder(datastore)
-                recorder.create_table()
+                if create:
+                    recorder.create_table()
             except BaseException:
                 datastore.close()
                 raise
@@ -51,11 +53,11 @@ class Writer:
     def append(self, events: Sequence[NewEvent], after: Mapping[str, int], stamp: Stamp) -> list[RecordedEvent]:
         """Append all of these events, or none, and return them as recorded.
 
-        `after` gives the position at which each stream was read, 0 for one that does not exist yet. It names
-        every stream that is written, and may name more as guards. The first event of a ledger is
-        `ledger-created`. Raises CommandRepeated when the stamp's command was appended before, Conflict when a
-        stream has moved on, LedgerDamaged when a head does not verify, StoreUnwritable when it cannot be
-        written, and ValueError for an event that must not be written.
+        `after` gives the position at which each stream was read, 0 for one that does not exist yet. It names every
+        stream that is written, and may name more as guards. The first event of a ledger is `ledger-created`.
+        Raises CommandRepeated when the stamp's command was appended before, Conflict when a stream has moved on,
+        LedgerDamaged when a head does not verify, StoreUnwritable when the store cannot be written, and ValueError for
+        an event that must not be written.
         """
         unnamed = {new.stream for new in events} - set(after)
         if unnamed:
@@ -120,12 +122,8 @@ class Writer:
             if first is None or first.stream != STREAM or not isinstance(first.event, LedgerCreated):
                 raise ValueError(f"the first event of a ledger is ledger-created, in the stream {STREAM!r}")
             return first.event.ledger_id
-        cursor.execute(SELECT_ROW + "ORDER BY sequence LIMIT 1")
-        row = tuple(cursor.fetchone())
-        event = verified(row).event
-        if not isinstance(event, LedgerCreated):
-            raise damaged(row, "the ledger does not begin with ledger-created")
-        return event.ledger_id
+        cursor.execute(FIRST_ROW)
+        return verified_identity(tuple(cursor.fetchone())).ledger_id
 
 
 def _placed(
@@ -154,7 +152,7 @@ def _placed(
 
 def _make_directory(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
     except OSError as error:
         raise StoreUnwritable(f"{path.parent} cannot be made: {error.strerror}", "check its parent") from error
 

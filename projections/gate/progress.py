@@ -71,18 +71,12 @@ def summarize(executor: str, now_ms: float, groups: Sequence[Group]) -> Progress
 
 def gate_progress(run: RunView, gate: GateView, now: datetime) -> Progress:
     """The progress of a gate: a group for each collection and, once planned, for each side of each shard."""
-    shards = [COLLECTION, *(planned.shard for planned in gate.plan.shards)] if gate.plan else [COLLECTION]
-    groups = [
-        _group(gate.side(shard, side), run, side) for shard in shards for side in SIDES if _has_work(gate, shard, side)
-    ]
+    sides = [(COLLECTION, side) for side in SIDES]
+    for planned in gate.plan.shards if gate.plan else ():
+        work: dict[Side, int] = {"candidate": planned.candidate_targets, "baseline": planned.baseline_targets}
+        sides += [(planned.shard, side) for side in SIDES if work[side]]
+    groups = [_group(gate.side(shard, side), run, side) for shard, side in sides]
     return summarize("local", now.timestamp() * 1000, groups)
-
-
-def _has_work(gate: GateView, shard: str, side: Side) -> bool:
-    if shard == COLLECTION or gate.plan is None:
-        return True
-    planned = next(planned for planned in gate.plan.shards if planned.shard == shard)
-    return bool(planned.candidate_targets if side == "candidate" else planned.baseline_targets)
 
 
 def _group(state: ShardSide, run: RunView, side: Side) -> Group:

@@ -1,13 +1,14 @@
-"""Why a test has its class: the row of the class table, and what every attempt says of the test's target."""
+"""Why a test has its class: the row of the class table, and what every attempt says of the test's target; or why a
+side of a shard is not measured."""
 
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-from ledger.events import COLLECTION
+from ledger.events import COLLECTION, AttemptRecorded
 from ledger.tables import CaseRow, CaseTable, ClassRow, ClassTable
 from ledger.values import Digest, Side, TestId
-from projections.gate.shards import GateView
+from projections.gate.shards import Attempt, GateView, ShardSide
 
 
 class WhyAttempt(Struct, frozen=True, kw_only=True):
@@ -20,6 +21,7 @@ class WhyAttempt(Struct, frozen=True, kw_only=True):
     member: str
     outcome: str
     cause: str
+    detail: str
     duration_seconds: float | None
     message: str
     log: Digest | None
@@ -27,7 +29,7 @@ class WhyAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """The explanation of one case."""
+    """The explanation of one case, or of a side of a shard of which nothing is known (`rule` is then "")."""
 
     test: str
     case_class: str
@@ -61,6 +63,27 @@ def explain(row: ClassRow, table: str, gate: GateView, tables: dict[Digest, Case
     )
 
 
+def explain_side(wanted: str, table: str, gate: GateView) -> Why | None:
+    """The explanation of a side of a shard that was judged as a whole, such as a collection; None for anything else."""
+    unmeasured = gate.verdict.unmeasured if gate.verdict else ()
+    judged = next((case for case in unmeasured if case.test == wanted), None)
+    side = next((side for side in gate.sides.values() if f"{side.shard}/{side.side}" == wanted), None)
+    if judged is None or side is None:
+        return None
+    records = [(attempt, attempt.recorded) for attempt in side.attempts]
+    return Why(
+        test=judged.test,
+        case_class=judged.case_class,
+        effect="unmeasured",
+        rule="",
+        table=table,
+        cause=judged.line,
+        line="",
+        verdict_sequence=gate.verdict_sequence,
+        attempts=tuple(_attempt(side, attempt, record, record.cause, None) for attempt, record in records if record),
+    )
+
+
 def _attempts(test: TestId, gate: GateView, tables: dict[Digest, CaseTable]) -> Iterable[WhyAttempt]:
     for state in gate.sides.values():
         for attempt in state.attempts:
@@ -69,22 +92,28 @@ def _attempts(test: TestId, gate: GateView, tables: dict[Digest, CaseTable]) -> 
             if state.shard == COLLECTION or record is None or table is None:
                 continue
             target = next((row for row in table.targets if row.target == test.target), None)
-            if target is None:
-                continue
-            case = next((row for row in table.cases if row.test == test), None)
-            yield WhyAttempt(
-                shard=state.shard,
-                side=state.side,
-                attempt=record.attempt,
-                sequence=attempt.sequence,
-                member=attempt.started.member,
-                outcome=_outcome(case),
-                cause=target.cause or "",
-                duration_seconds=case.duration_seconds if case else None,
-                message=case.message or case.reason if case else "",
-                log=record.log,
-                record=record.record,
-            )
+            if target is not None:
+                case = next((row for row in table.cases if row.test == test), None)
+                yield _attempt(state, attempt, record, target.cause, case)
+
+
+def _attempt(
+    side: ShardSide, attempt: Attempt, record: AttemptRecorded, cause: str | None, case: CaseRow | None
+) -> WhyAttempt:
+    return WhyAttempt(
+        shard=side.shard,
+        side=side.side,
+        attempt=record.attempt,
+        sequence=attempt.sequence,
+        member=attempt.started.member,
+        outcome=_outcome(case),
+        cause=cause or "",
+        detail=record.detail if cause else "",
+        duration_seconds=case.duration_seconds if case else None,
+        message=case.message or case.reason if case else "",
+        log=record.log,
+        record=record.record,
+    )
 
 
 def _outcome(case: CaseRow | None) -> str:

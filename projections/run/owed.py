@@ -14,11 +14,21 @@ A side is settled when it is measured or has used up its rounds. A side that has
 what a resume runs again.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from ledger.events import COLLECTION, GatePolicy, PlannedShard
+from ledger.events import (
+    COLLECTION,
+    AttemptRecorded,
+    AttemptStarted,
+    Event,
+    GatePolicy,
+    Planned,
+    PlannedShard,
+    ResumeStarted,
+)
 from ledger.values import SIDES, Side
 from projections.gate.shards import GateView, ShardSide, SideStatus
 
@@ -43,7 +53,7 @@ class Owed(Struct, frozen=True):
 
 def owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
     """Everything that is owed, in the order in which it would be run."""
-    collections = [_entry(side, policy, None) for side in gate.collections() if not side.measured]
+    collections = collections_owed(gate, policy)
     if collections or gate.plan is None:
         return collections
     entries: list[Owed] = []
@@ -51,6 +61,11 @@ def owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
         for side in SIDES:
             entries.extend(_shard_side(gate, shard, side, policy))
     return entries
+
+
+def collections_owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
+    """The collections that are owed; while there is one, nothing else is."""
+    return [_entry(side, policy, None) for side in gate.collections() if not side.measured]
 
 
 def _shard_side(gate: GateView, shard: PlannedShard, side: Side, policy: GatePolicy) -> Iterable[Owed]:
@@ -95,3 +110,44 @@ def _order(state: ShardSide, wanted: tuple[str, ...] | None) -> tuple[str, ...] 
 def collection_owed(entries: Iterable[Owed]) -> bool:
     """Whether a collection is among what is owed."""
     return any(entry.shard == COLLECTION for entry in entries)
+
+
+class Agenda(Struct):
+    """The planned shards of which a side may be started, kept up to date event by event.
+
+    What it gives is what `owed` calls ready, without looking at every shard of a large plan for each attempt. `shards`
+    is the plan, `places` maps a shard to its place in it, and `startable` are places, in order.
+    """
+
+    shards: tuple[PlannedShard, ...] = ()
+    places: dict[str, int] = field(default_factory=dict)
+    startable: list[int] = field(default_factory=list)
+
+    def follow(self, event: Event, gate: GateView, policy: GatePolicy) -> None:
+        """Take an event that the gate's view has taken already."""
+        if isinstance(event, Planned):
+            self.shards = event.shards
+            self.places = {shard.shard: place for place, shard in enumerate(event.shards)}
+        if isinstance(event, Planned | ResumeStarted):
+            self.startable = [n for n, shard in enumerate(self.shards) if _ready(gate, shard, policy)]
+        elif isinstance(event, AttemptStarted | AttemptRecorded) and event.shard in self.places:
+            self._look_again(self.places[event.shard], gate, policy)
+
+    def _look_again(self, place: int, gate: GateView, policy: GatePolicy) -> None:
+        index = bisect_left(self.startable, place)
+        listed = self.startable[index : index + 1] == [place]
+        startable = bool(_ready(gate, self.shards[place], policy))
+        if startable and not listed:
+            self.startable.insert(index, place)
+        elif listed and not startable:
+            del self.startable[index]
+
+    def ready(self, gate: GateView, policy: GatePolicy) -> Iterator[Owed]:
+        """The entries of planned shards that `owed` gives as ready, in the same order."""
+        if not collections_owed(gate, policy):
+            for place in self.startable:
+                yield from _ready(gate, self.shards[place], policy)
+
+
+def _ready(gate: GateView, shard: PlannedShard, policy: GatePolicy) -> list[Owed]:
+    return [entry for side in SIDES for entry in _shard_side(gate, shard, side, policy) if entry.ready]

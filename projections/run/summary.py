@@ -30,12 +30,14 @@ class SummaryDriver(Struct, frozen=True, kw_only=True):
 
 
 class SummaryOwed(Struct, frozen=True, kw_only=True):
-    """One side of a shard that is still to be measured; `targets` None means all of them."""
+    """One side of a shard that is still to be measured; `targets` None means all of them. `cause` and `detail` are
+    those of its last record, "" without one."""
 
     what: str
     status: str
     targets: int | None
     cause: str
+    detail: str
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
@@ -125,6 +127,7 @@ def owed_entries(views: RunViews) -> tuple[SummaryOwed, ...]:
                 status=entry.status,
                 targets=None if entry.targets is None else len(entry.targets),
                 cause=(last.cause or "") if last else "",
+                detail=last.detail if last else "",
             )
         )
     return tuple(found)

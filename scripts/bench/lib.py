@@ -7,7 +7,7 @@ import gc
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -33,9 +33,7 @@ class Watch:
         self.cpu_seconds += time.process_time() - start
 
 
-def compare(
-    figure: str, subject: Run, reference: Run, *, unit: str, limit: float, repetitions: int = 5
-) -> bool:
+def compare(figure: str, subject: Run, reference: Run, *, unit: str, limit: float, repetitions: int = 5) -> bool:
     """Print the median ratio of the subject's CPU time to the reference's as a JSON line; True within the limit."""
     ratios = sorted(_seconds(subject) / _seconds(reference) for _ in range(repetitions))
     return report(figure, statistics.median(ratios), unit=unit, limit=limit, spread=(ratios[0], ratios[-1]))

@@ -1,16 +1,14 @@
 """The store beside its limits: raw sqlite3 with the same bytes, and the event-store library with its default codec.
 
-Usage: python scripts/bench/store.py [--events 20000] [--repetitions 5] [--million]. Exit code 1 over a limit.
+Usage: python scripts/bench/store.py [--events 20000] [--repetitions 5] [--longer]. Exit code 1 over a limit.
 """
 
 import argparse
-import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -130,16 +128,16 @@ class LibraryEvent(DomainEvent):
 
 
 def append_with_library(path: Path, count: int, watch: Watch) -> None:
-    """Put the same fields into the library's own event store with its default mapper, in the same batches."""
-    fields = [msgspec.to_builtins(event) for event in attempts(RUN_EVENTS)]
+    """Put the same content (fields, and who did it by which command) into the library's own event store."""
+    stamped = msgspec.to_builtins(stamp(0))
+    fields = [{"event": msgspec.to_builtins(event), "stamp": stamped} for event in attempts(RUN_EVENTS)]
     application: Application[Any] = Application(
         {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": str(path)}
     )
     for start in range(0, count, BATCH):
         stream, now = uuid4(), datetime_now_with_tzinfo()
         batch = [
-            LibraryEvent(stream, position, now, fields[(start + position) % RUN_EVENTS])
-            for position in range(BATCH)
+            LibraryEvent(stream, position, now, fields[(start + position) % RUN_EVENTS]) for position in range(BATCH)
         ]
         with watch.timed():
             application.events.put(batch)
@@ -166,3 +164,104 @@ def read_raw(path: Path, watch: Watch) -> None:
             for stream, tag, payload in rows:
                 progress.add(stream, decode[tag](payload))
         connection.close()
+
+
+def peak_memory_bytes(path: Path) -> int:
+    """The most memory that a process takes which does nothing but read and verify a ledger to its end."""
+    code = f"""
+import resource
+from pathlib import Path
+from ledger.store.reader import Reader
+with Reader.open(Path({str(path)!r})) as reader:
+    for page in reader.pages():
+        pass
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return int(done.stdout) * 1024
+
+
+def seconds(path: Path) -> float:
+    """The CPU time of one reading."""
+    watch = Watch()
+    read_with_reader(path, watch)
+    return watch.cpu_seconds
+
+
+def measure_appending(directory: Path, count: int, repetitions: int) -> list[bool]:
+    """Appending beside raw SQLite and beside the library."""
+    source = directory / "source.db"
+    append_with_writer(source, count, Watch())
+    numbers = iter(range(10**6))
+
+    def ours(watch: Watch) -> None:
+        append_with_writer(directory / f"{next(numbers)}.db", count, watch)
+
+    def raw(watch: Watch) -> None:
+        append_raw(source, directory / f"{next(numbers)}.db", watch)
+
+    def library(watch: Watch) -> None:
+        append_with_library(directory / f"{next(numbers)}.db", count, watch)
+
+    return [
+        compare(
+            "store.append",
+            ours,
+            raw,
+            unit=f"x raw executemany of the same rows, batches of {BATCH}, synchronous FULL",
+            limit=2.5,
+            repetitions=repetitions,
+        ),
+        compare(
+            "store.append-library",
+            ours,
+            library,
+            unit=f"x the library's EventStore.put with its default mapper and the same content, batches of {BATCH}",
+            limit=1.0,
+            repetitions=repetitions,
+        ),
+    ]
+
+
+def measure_reading(directory: Path, count: int, repetitions: int, *, longer: bool) -> list[bool]:
+    """Reading beside raw SQLite; and that a ledger ten times as long costs no more for each event, nor memory."""
+    path, longer_path = directory / "read.db", directory / "longer.db"
+    append_with_writer(path, count, Watch())
+    within = [
+        compare(
+            "store.read",
+            lambda watch: read_with_reader(path, watch),
+            lambda watch: read_raw(path, watch),
+            unit=f"x raw select of the payload, decode and the same fold; {count} events",
+            limit=2.5,
+            repetitions=repetitions,
+        )
+    ]
+    if longer:
+        append_with_writer(longer_path, 10 * count, Watch())
+        ratios = sorted(seconds(longer_path) / 10 / seconds(path) for _ in range(3))
+        memory = peak_memory_bytes(longer_path) / peak_memory_bytes(path)
+        spread = (ratios[0], ratios[-1])
+        unit = f"x the same for {count} events"
+        within += [
+            report("store.read-longer", ratios[1], unit=f"{unit}, per event", limit=1.2, spread=spread),
+            report("store.read-memory", memory, unit=f"{unit}, peak memory", limit=1.1, spread=(memory, memory)),
+        ]
+    return within
+
+
+def main() -> int:
+    """Measure everything; 1 when a limit is broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--longer", action="store_true", help="also read a ledger that is ten times as long")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        within = measure_appending(Path(name), arguments.events, arguments.repetitions)
+        within += measure_reading(Path(name), arguments.events, arguments.repetitions, longer=arguments.longer)
+    return 0 if all(within) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -193,15 +193,34 @@ def test_the_command_dies_with_its_supervisor_before_anybody_looks(executor: Loc
     eventually(lambda: not is_alive(command), "the end of the command")
 
 
+def test_another_supervisor_does_not_run_the_job_of_a_killed_one(executor: LocalExecutor, tmp_path: Path) -> None:
+    job = make_job(tmp_path, "sh", "-c", "echo ran >> ran; exec sleep 60")
+    executor.start(job)
+    command = recorded_pid(job.attempt_directory, "command")
+    eventually((tmp_path / "ran").exists, "the start of the job")
+    os.kill(recorded_pid(job.attempt_directory, "supervisor"), signal.SIGKILL)
+    eventually(lambda: not is_alive(command), "the end of the command")
+    with local._start_supervisor(job.attempt_directory) as another:
+        assert another.wait(PATIENCE_SECONDS) == supervisor.TAKEN
+    assert end_of(executor, job.name).end == "lost"
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+@pytest.mark.parametrize("look", ["observe", "settle", "settle by the link"])
 def test_leftovers_are_found_although_the_attempt_directory_was_named_by_a_link(
-    executor: LocalExecutor, tmp_path: Path
+    executor: LocalExecutor, tmp_path: Path, look: str
 ) -> None:
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     job = make_job(tmp_path, "sh", "-c", TREE, attempt_directory=tmp_path / "link" / "attempt")
     executor.start(job)
     eventually(lambda: len(pids_in(tmp_path)) == 3, "the start of the tree")
     os.kill(recorded_pid(job.attempt_directory, "supervisor"), signal.SIGKILL)
-    assert executor.settle(job.name, tmp_path / "attempt").end == "lost"
+    if look == "observe":
+        end = end_of(executor, job.name)
+    else:
+        place = tmp_path if look == "settle" else tmp_path / "link"
+        end = executor.settle(job.name, place / "attempt")
+    assert end.end == "lost"
     assert [pid for pid in pids_in(tmp_path) if is_alive(pid)] == []
 
 

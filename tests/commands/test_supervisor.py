@@ -8,16 +8,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psutil
 import pytest
 
 from commands.executors.api import JobEnd
-from commands.executors.local import LocalExecutor
+from commands.executors.local import LocalExecutor, _start_supervisor
 from commands.shipped import supervisor
 from tests.commands.jobs import (
     PATIENCE_SECONDS,
@@ -59,23 +58,6 @@ def executor(tmp_path: Path) -> Iterator[LocalExecutor]:
     executor.close()
     assert end_all_below(tmp_path) == []
     assert [pid for pid in text_of(tmp_path / "pids").split() if is_alive(int(pid))] == []
-
-
-@pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
-    """Starts supervisors of the attempt directory by hand, and ends them."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start() -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-I", "-S", supervisor.__file__, str(tmp_path / "attempt")]
-        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
-        return started[-1]
-
-    yield start
-    for process in started:
-        with process:
-            process.kill()
-    end_all_below(tmp_path)
 
 
 def write_job(place: Path, *argv: str, **fields: object) -> Path:
@@ -133,17 +115,15 @@ def test_a_chain_of_daemons_is_ended_to_its_last_link(executor: LocalExecutor, t
 def test_two_hundred_short_processes_are_reaped_and_ended(executor: LocalExecutor, tmp_path: Path) -> None:
     code = (
         "for number in range(200): detach(lambda: time.sleep(60 if number % 2 else 0.01))\n"
-        "time.sleep(0.5)\n"
-        "entries = [entry for entry in os.listdir('/proc') if entry.isdigit()]\n"
-        "def parent(pid):\n"
-        "    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n"
-        "    except OSError: return 0\n"
-        "open('children', 'w').write(str(sum(parent(pid) == os.getppid() for pid in entries)))"
+        "def children(): return open(f'/proc/{os.getppid()}/task/{os.getppid()}/children').read().split()\n"
+        "deadline = time.monotonic() + 20\n"
+        "while len(children()) > 101 and time.monotonic() < deadline: time.sleep(0.01)\n"
+        "open('children', 'w').write(str(len(children())))"
     )
     end = run_python(executor, tmp_path, code)
     assert end.exit_code == 0
     assert "(100)" in end.detail
-    assert int((tmp_path / "children").read_text()) <= 102, "the short ones were not reaped while the command ran"
+    assert (tmp_path / "children").read_text() == "101", "the short ones were not reaped while the command ran"
 
 
 def test_a_process_that_moves_on_all_the_time_is_caught(executor: LocalExecutor, tmp_path: Path) -> None:
@@ -384,19 +364,26 @@ def test_a_child_that_still_borrows_the_memory_of_its_parent_counts_once(
     assert 80 << 20 <= end.peak_memory_bytes < 150 << 20
 
 
-def test_growth_is_noticed_although_measuring_is_costly(executor: LocalExecutor, tmp_path: Path) -> None:
-    code = (
-        "big = b'x' * (400 << 20)\n"
-        "for number in range(3):\n"
-        "    if os.fork() == 0: time.sleep(60)\n"
-        "time.sleep(1)\n"
-        "open('hog', 'w').write(str(time.monotonic()))\n"
-        "hog = b'x' * (300 << 20)\n"
-        "time.sleep(60)"
-    )
-    end = run_python(executor, tmp_path, code, memory_limit_bytes=600 << 20)
-    assert end.end == "memory-limit"
-    assert time.monotonic() - float((tmp_path / "hog").read_text()) < 1.5
+def test_growth_is_noticed_although_no_measurement_is_due() -> None:
+    code = "a = b'x' * (20 << 20); print(flush=True); input(); b = b'x' * (80 << 20); print(flush=True); input()"
+    with subprocess.Popen(python(code), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        before = supervisor.Memory(0)
+        before.exceeded()
+        memory = supervisor.Memory(before.peak_bytes + (40 << 20))
+        memory.exceeded()
+        memory._measure_due, memory._look_due = float("inf"), 0.0
+        assert not memory.exceeded()
+        assert memory.peak_bytes < before.peak_bytes + (20 << 20)
+        process.stdin.write(b"\n")
+        process.stdout.readline()
+        memory._measure_due, memory._look_due = float("inf"), 0.0
+        assert not memory.exceeded(), "one measurement is not enough"
+        assert memory.peak_bytes > before.peak_bytes + (60 << 20)
+        assert memory.exceeded()
+        process.kill()
 
 
 def test_where_the_kernel_hides_proportional_sizes_resident_ones_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,11 +404,12 @@ def test_the_memory_of_a_process_that_is_gone_is_nothing() -> None:
 # Once and only once
 
 
-def test_of_many_supervisors_of_a_job_one_runs_it(alone: Callable[[], subprocess.Popen[bytes]], tmp_path: Path) -> None:
+def test_of_many_supervisors_of_a_job_one_runs_it(tmp_path: Path) -> None:
     attempt = write_job(tmp_path, "sh", "-c", "echo ran >> ran; sleep 0.5")
-    codes = [process.wait(PATIENCE_SECONDS) for process in [alone() for _ in range(5)]]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(_start_supervisor(attempt)) for _ in range(5)]
+        codes = [process.wait(PATIENCE_SECONDS) for process in processes]
     assert sorted(codes) == [0] + [supervisor.TAKEN] * 4
-    assert alone().wait(PATIENCE_SECONDS) == supervisor.TAKEN
     assert (tmp_path / "ran").read_text() == "ran\n"
     assert json.loads((attempt / "result.json").read_text())["end"] == "exited"
 

@@ -235,12 +235,18 @@ def test_an_event_of_a_newer_program_is_read_as_unknown(filled: Writer, place: P
         "DELETE FROM events WHERE sequence = 9",
         "DELETE FROM events",
         "INSERT OR REPLACE INTO events SELECT * FROM events WHERE sequence = 9",
-        "REPLACE INTO events SELECT 10, stream, position, tag, version, header, payload, digest, 'x', 0"
-        " FROM events WHERE sequence = 9",
-        "REPLACE INTO events SELECT 10, 'x', 1, tag, version, header, payload, digest, command, command_index"
-        " FROM events WHERE sequence = 9",
-        "REPLACE INTO events SELECT 5, 'x', 1, tag, version, header, payload, digest, 'x', 0"
-        " FROM events WHERE sequence = 9",
+        (
+            "REPLACE INTO events SELECT 10, stream, position, tag, version, header, payload, digest, 'x', 0"
+            " FROM events WHERE sequence = 9"
+        ),
+        (
+            "REPLACE INTO events SELECT 10, 'x', 1, tag, version, header, payload, digest, command, command_index"
+            " FROM events WHERE sequence = 9"
+        ),
+        (
+            "REPLACE INTO events SELECT 5, 'x', 1, tag, version, header, payload, digest, 'x', 0"
+            " FROM events WHERE sequence = 9"
+        ),
         "INSERT OR IGNORE INTO events SELECT * FROM events WHERE sequence = 1",
         "INSERT INTO events SELECT * FROM events WHERE sequence = 1 ON CONFLICT DO UPDATE SET payload = '{}'",
     ],

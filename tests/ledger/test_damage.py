@@ -1,5 +1,6 @@
 """Whatever is changed in a ledger's file around the writer, the reader finds it, and says where."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ def events_before(path: Path, stream: str | None) -> list[RecordedEvent]:
 
 SWAP_3_AND_5 = (
     "CREATE TEMP TABLE swapped AS SELECT * FROM events WHERE sequence IN (3, 5)",
-    "UPDATE events SET (header, payload, digest) = (SELECT header, payload, digest FROM swapped WHERE"
-    " swapped.sequence = 8 - events.sequence) WHERE sequence IN (3, 5)",
+    (
+        "UPDATE events SET (header, payload, digest) = (SELECT header, payload, digest FROM swapped WHERE"
+        " swapped.sequence = 8 - events.sequence) WHERE sequence IN (3, 5)"
+    ),
 )
 
 # What somebody does to event @5, which is run-1 #3, and the place where a reading of the whole ledger and one of the
@@ -212,6 +215,22 @@ def assert_prefix_or_failure(damaged: Path, original: list[RecordedEvent]) -> No
         assert events == original
 
 
+def assert_summaries_or_failures(damaged: Path) -> None:
+    """Every other question is answered, or fails as expected."""
+    for question in (
+        Reader.streams,
+        Reader.head,
+        Reader.identity,
+        lambda reader: reader.position(RUN),
+        lambda reader: reader.by_command("fill-3"),
+        lambda reader: list(reader.events(RUN, after=2)),
+    ):
+        with suppress(LedgerError), Reader.open(damaged) as reader:
+            question(reader)
+    with suppress(LedgerError), Writer.open(damaged) as writer:
+        writer.append(on(RUN, started()), {RUN: 5}, stamp("late"))
+
+
 @pytest.mark.slow
 @given(st.data())
 @settings(max_examples=300, deadline=None)
@@ -221,7 +240,9 @@ def test_bytes_that_rot_in_the_file_are_never_read_as_events(
     rotten = bytearray(content)
     for _ in range(data.draw(st.integers(1, 3))):
         rotten[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
-    assert_prefix_or_failure(place_file(ledger.with_name("rotten.db"), rotten), original)
+    place = place_file(ledger.with_name("rotten.db"), rotten)
+    assert_prefix_or_failure(place, original)
+    assert_summaries_or_failures(place)
 
 
 @given(share=st.floats(0, 1, exclude_max=True))

@@ -15,7 +15,8 @@ from ledger.events import COLLECTION, Event, GatePolicy, ResumeStarted
 from ledger.tables import Plan, ShardTargets
 from ledger.values import SIDES, Side
 from projections.run.owed import Owed, collection_owed, owed
-from tests.support.makers import attempt_recorded, attempt_started, begun, collection, collections, planned, views_of
+from tests.support.makers import attempt_recorded, attempt_started, begun, collections, planned, views_of
+from tests.support.makers import histories as collecting
 
 SHARED, NEW = ("a.py", "b.py"), "n.py"
 TARGETS: dict[Side, tuple[str, ...]] = {"candidate": (*SHARED, NEW), "baseline": SHARED}
@@ -207,29 +208,15 @@ def test_what_is_owed_agrees_with_counting_targets_in_every_short_history(
         check(scenario)
 
 
-def collection_states(side: Side) -> dict[str, list[Event]]:
-    """Each state of a collection, under two rounds, with the events that lead to it."""
-    first, second = (attempt_started(COLLECTION, side, number) for number in (1, 2))
-    lost, lost_again = (
-        attempt_recorded(COLLECTION, side, number, cause="record-missing", measured=0) for number in (1, 2)
-    )
-    return {
-        "pending": [],
-        "running": [first],
-        "owed": [first, lost],
-        "unmeasured": [first, lost, second, lost_again],
-        "measured": collection(side),
-    }
+COLLECTIONS: dict[Side, dict[str, list[Event]]] = {side: collecting(COLLECTION, side) for side in SIDES}
 
 
 @pytest.mark.parametrize("planned_already", [False, True])
-@pytest.mark.parametrize(
-    ("candidate", "baseline"), list(product(collection_states("candidate"), collection_states("baseline")))
-)
+@pytest.mark.parametrize(("candidate", "baseline"), list(product(COLLECTIONS["candidate"], COLLECTIONS["baseline"])))
 def test_no_shard_is_owed_before_both_collections_are_measured(
     candidate: str, baseline: str, planned_already: bool
 ) -> None:
-    events = [*collection_states("candidate")[candidate], *collection_states("baseline")[baseline]]
+    events = [*COLLECTIONS["candidate"][candidate], *COLLECTIONS["baseline"][baseline]]
     views = views_of(*begun(), *events, *([planned(PLAN)] if planned_already else []))
     entries = owed(views.gate, GatePolicy())
     states = {"candidate": candidate, "baseline": baseline}

@@ -22,7 +22,7 @@ def verdict_of(candidate: SideEvidence, baseline: SideEvidence, *, flaky_blocks:
     return judge_cases(join(index(candidate), index(baseline)), flaky_blocks=flaky_blocks).verdict
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(world=worlds(), flaky_blocks=st.booleans())
 def test_the_verdict_is_the_one_that_follows_from_knowing_both_sides(world: World, flaky_blocks: bool) -> None:
     found = verdict_of(world.evidence("candidate"), world.evidence("baseline"), flaky_blocks=flaky_blocks)

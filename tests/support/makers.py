@@ -164,6 +164,20 @@ def collections() -> list[Event]:
     return [*collection("candidate"), *collection("baseline")]
 
 
+def histories(shard: str, side: Side) -> dict[str, list[Event]]:
+    """Each status of a side, under two rounds, with events that lead to it."""
+    first, second = (attempt_started(shard, side, number) for number in (1, 2))
+    lost, lost_again = (attempt_recorded(shard, side, number, cause="lost", measured=0) for number in (1, 2))
+    measured = collection(side) if shard == COLLECTION else [first, attempt_recorded(shard, side)]
+    return {
+        "pending": [],
+        "running": [first],
+        "owed": [first, lost],
+        "unmeasured": [first, lost, second, lost_again],
+        "measured": measured,
+    }
+
+
 def planned(plan: Plan | None = None) -> Planned:
     """The event of this plan, or of a plan with one shard of two targets that both sides have."""
     held = plan or Plan(

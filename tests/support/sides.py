@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ledger.tables import CaseRow, CaseTable
+from ledger.tables import CaseRow, CaseTable, InventoryTarget
 from ledger.values import Side, TestId
 from projections.gate.cases import JoinedCase, SideEvidence, index, join
 from tests.support.makers import case, case_row, case_table, inventory, inventory_target
@@ -25,6 +25,14 @@ class File:
 
 
 Files = Mapping[str, File]
+
+
+def inventory_targets(files: Files) -> list[InventoryTarget]:
+    """The files as a collection finds them, in byte order."""
+    return [
+        inventory_target(target, *file.tests, blob=file.blob, error=file.error, skipped=file.skipped)
+        for target, file in sorted(files.items())
+    ]
 
 
 def rows_of(target: str, file: File) -> list[CaseRow]:
@@ -57,15 +65,8 @@ def evidence(
     """A side, measured by one attempt but for what is missing or was not run; or by the attempts with these tables."""
     left_out = set(not_run)
     ran = {target: file for target, file in files.items() if target not in left_out}
-    held = inventory(
-        side,
-        *(
-            inventory_target(target, *file.tests, blob=file.blob, error=file.error, skipped=file.skipped)
-            for target, file in sorted(files.items())
-        ),
-    )
     return SideEvidence(
-        inventory=held,
+        inventory=inventory(side, *inventory_targets(files)),
         tables=(table_of(side, ran, missing),) if tables is None else tables,
         missing=missing or {},
         not_run=frozenset(left_out),

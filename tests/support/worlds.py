@@ -1,6 +1,6 @@
 """Random pairs of sides, and what a person who knows both completely would answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
@@ -16,7 +16,8 @@ NAMES = ("t", "u[1]", "u[2]")
 PASSES = ("passed", "xpassed", "rerun")
 FAILS = ("failed", "error")
 HIDES = ("skipped", "xfailed")
-TOLD = (*PASSES, *FAILS, *HIDES, None)
+REPORTED = (*PASSES, *FAILS, *HIDES)
+TOLD = (*REPORTED, None)
 
 
 @dataclass(frozen=True)
@@ -41,16 +42,17 @@ class World:
         return evidence(side, files, missing=missing, not_run=left_out, tables=tables)
 
 
-def files(*, extra: bool) -> st.SearchStrategy[dict[str, File]]:
+def files(*, extra: bool, told: Sequence[str | None] = TOLD, least: int = 0) -> st.SearchStrategy[dict[str, File]]:
     """Some targets; half of the tests pass, so that worlds without any fault are not too rare."""
-    told = st.one_of(st.just("passed"), st.sampled_from(TOLD))
-    tests = st.dictionaries(st.sampled_from(NAMES), told, max_size=3)
-    more = st.dictionaries(st.just("x"), st.sampled_from(TOLD[:-1]), max_size=1) if extra else st.just({})
+    results = st.one_of(st.just("passed"), st.sampled_from(told))
+    tests = st.dictionaries(st.sampled_from(NAMES), results, max_size=3)
+    more = st.dictionaries(st.just("x"), st.sampled_from(REPORTED), max_size=1) if extra else st.just({})
     blobs = st.sampled_from(["same", "same", "other", None])
     usual = st.builds(File, tests=tests, extra=more, blob=blobs)
     broken = st.builds(File, blob=blobs, error=st.just("SyntaxError"))
     hidden = st.builds(File, blob=blobs, skipped=st.just("needs a thing"))
-    return st.dictionaries(st.sampled_from(TARGETS), st.one_of(usual, usual, usual, broken, hidden), max_size=3)
+    one = st.one_of(usual, usual, usual, broken, hidden)
+    return st.dictionaries(st.sampled_from(TARGETS), one, min_size=least, max_size=len(TARGETS))
 
 
 @st.composite

@@ -5,6 +5,7 @@ changes no outcome. Every process of a session has a record file of its own, `re
 pytest-xdist, `record-gw0.jsonl`. Each line is an array: kind, process, number of the line in the process from 1, and
 
     process     format, pytest version, Python version; always the first line
+    worker      the name of a process that this one starts
     items       index of the first item, target, [[path, variant], ...] of items that follow each other
     collection  target, path, outcome, first line, message: a collector that failed or was skipped
     start       index of the item that begins
@@ -117,6 +118,7 @@ class Recorder:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput[WORKER_INPUT] = self._settings
+        self._record("worker", node.workerinput["workerid"])
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:

@@ -10,9 +10,11 @@ from ledger.store.api import Place, StoreUnreadable
 BUSY_TIMEOUT_SECONDS = 30
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a file can raise: the message of SQLite's own error may quote bytes of a damaged file that are no text."""
+"""What SQLite can raise: its own message may quote bytes of a damaged file that are no text."""
 
 _MEMORY = "memory:"
+_OLDEST_SQLITE = (3, 37)
+_NO_SIDE_FILES = ("SQLITE_CANTOPEN", "SQLITE_READONLY")
 _UNWRITABLE = {
     "SQLITE_FULL": ("there is no space left", "free some space and try again"),
     "SQLITE_IOERR": (
@@ -43,26 +45,33 @@ def uri(place: Place, mode: Literal["ro", "rw", "rwc"]) -> str:
 
 
 def require(place: Place) -> None:
-    """Raise LedgerMissing when there is no file at this place."""
+    """Raise StoreUnreadable when this SQLite is too old, and LedgerMissing when there is no file at this place."""
+    require_version()
     if not is_memory(place) and not Path(place).exists():
         raise LedgerMissing(f"there is no ledger at {place}", "start a run to begin one, or name its place")
+
+
+def require_version() -> None:
+    """Raise StoreUnreadable when this SQLite is too old to know our tables; it would call them damaged."""
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise StoreUnreadable(
+            f"SQLite {sqlite3.sqlite_version} is too old for a ledger; 3.37 is needed",
+            "use a Python with a newer SQLite",
+        )
 
 
 def connect_read_only(place: Place) -> sqlite3.Connection:
     """A connection that cannot write.
 
-    SQLite itself keeps two side files (`-wal`, `-shm`) next to a ledger while it is open. Where it may not
-    make them and no `-wal` holds anything, the file alone is the whole ledger and is read as one that nobody
-    changes.
+    SQLite itself keeps two side files (`-wal`, `-shm`) next to a ledger while it is open. Where it may not make them
+    and no `-wal` holds anything, the file alone is the whole ledger and is read as one that nobody changes.
     """
     require(place)
     try:
         return _connect(uri(place, "ro"))
-    except sqlite3.OperationalError as error:
-        if is_memory(place) or _has_unmerged_events(Path(place)):
-            raise read_failure(error, place) from error
     except FAILURES as error:
-        raise read_failure(error, place) from error
+        if _primary_code(error) not in _NO_SIDE_FILES or is_memory(place) or _has_unmerged_events(Path(place)):
+            raise read_failure(error, place) from error
     try:
         return _connect(uri(place, "ro") + "&immutable=1")
     except FAILURES as error:
@@ -106,7 +115,10 @@ def _has_unmerged_events(path: Path) -> bool:
 
 
 def _known(error: Exception) -> tuple[str, str] | None:
-    """The entry for the primary code, of which an extended code such as SQLITE_IOERR_WRITE is a
-    refinement."""
+    return _UNWRITABLE.get(_primary_code(error))
+
+
+def _primary_code(error: Exception) -> str:
+    """SQLITE_IOERR of SQLITE_IOERR_WRITE; nothing for an error that is not SQLite's own."""
     name = getattr(error, "sqlite_errorname", None) or ""
-    return _UNWRITABLE.get("_".join(name.split("_")[:2]))
+    return "_".join(name.split("_")[:2])

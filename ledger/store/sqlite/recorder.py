@@ -1,5 +1,4 @@
-"""The recorder of the `eventsourcing` library on our table, over one connection that is kept open for
-writing."""
+"""The recorder of the `eventsourcing` library on our table, over one connection that stays open for writing."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,14 +56,12 @@ class ImmediateTransaction(SQLiteTransaction):
         try:
             super().__exit__(*raised)
         finally:
-            # A commit that fails may leave its transaction open; the connection must stay usable for the next
-            # one.
+            # A commit that fails may leave its transaction open; the connection must stay usable for the next one.
             self.connection.rollback()
 
 
 class LedgerDatastore(SQLiteDatastore):
-    """One connection, opened at once, kept, and used by one thread at a time: handing it in and out costs
-    twice."""
+    """One connection, opened at once and kept, for one thread at a time: a pool would cost as much as the rest."""
 
     def __init__(self, db_name: str) -> None:
         super().__init__(db_name, lock_timeout=BUSY_TIMEOUT_SECONDS, pool_size=1, originator_id_type="text")
@@ -96,8 +93,7 @@ class LedgerRecorder(SQLiteApplicationRecorder):
         return list(STATEMENTS)
 
     def _create_table(self, c: SQLiteCursor) -> None:
-        """Make the tables unless another process has made them first; the transaction holds the write
-        lock."""
+        """Make the tables unless another process was first; the transaction holds the write lock."""
         if is_blank(c.sqlite_cursor.connection):
             super()._create_table(c)
 

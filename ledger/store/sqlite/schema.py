@@ -1,5 +1,4 @@
-"""The tables of a ledger file, and how a file is recognised as one. The names here are part of the file
-format."""
+"""The tables of a ledger file, and how a file is recognised as one. The names are part of the file format."""
 
 import sqlite3
 
@@ -7,8 +6,7 @@ from ledger.errors import ForeignLedger, LedgerMissing, NewerFormat
 from ledger.events import FORMAT_VERSION
 
 APPLICATION_ID = 0x6C656467
-"""Written into the head of the file ("ledg"), so that a database of another program is recognised and left
-alone."""
+"""Written into the head of the file ("ledg"), so that a database of another program is recognised and left alone."""
 
 TABLE = """
 CREATE TABLE events (
@@ -27,9 +25,8 @@ CREATE TABLE events (
 ) STRICT
 """
 
-# INSERT OR REPLACE removes the row in its way without firing the DELETE trigger, so inserting over any key is
-# refused before it can. A new sequence must be the highest: that is cheaper to look up, and it keeps the
-# order of appending.
+# INSERT OR REPLACE removes the row in its way without firing the DELETE trigger, so inserting over any key is refused
+# before it can. A new sequence must be the highest: that is cheap to look up, and it keeps the order of appending.
 TRIGGERS = (
     """
 CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events

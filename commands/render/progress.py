@@ -1,0 +1,52 @@
+"""What happens to the jobs of a gate: a line for each change, and a few words for where a job stands."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from commands.render.words import counted, seconds
+from ledger.events import AttemptRecorded, GatePolicy
+from projections.gate.shards import GateView, ShardSide
+
+
+class Change(NamedTuple):
+    """The start or the end of an attempt; the first three name it, `words` tell it."""
+
+    job: str
+    attempt: int
+    ended: bool
+    words: str
+
+
+def changes(gate: GateView, policy: GatePolicy) -> Iterable[Change]:
+    """Everything that has happened to each job so far, in its order."""
+    for side in gate.sides.values():
+        job = f"{side.shard}/{side.side}"
+        for attempt in side.attempts:
+            number = attempt.started.attempt
+            yield Change(job, number, False, f"started, attempt {number}" if number > 1 else "started")
+            if attempt.recorded:
+                again = side.running is not None or side.status(policy.rounds) == "owed"
+                yield Change(job, number, True, _outcome(attempt.recorded, again=again))
+
+
+def _outcome(record: AttemptRecorded, *, again: bool) -> str:
+    took = seconds(record.duration_seconds)
+    if record.complete:
+        return ", ".join(filter(None, (f"done in {took}", counted(record.counts))))
+    ran = f" after {took}" if record.duration_seconds else ""
+    if record.cause == "stopped":
+        return f"stopped{ran}"
+    what_next = "will be tried again" if again else "no rounds are left"
+    return f"unmeasured{ran} ({record.cause or 'some targets'}), {what_next}"
+
+
+def standing(side: ShardSide, policy: GatePolicy) -> str:
+    """Where a job stands."""
+    status, record = side.status(policy.rounds), side.last
+    if status == "running":
+        return f"running, attempt {len(side.attempts)}" if record else "running"
+    if status == "owed":
+        return "will be tried again"
+    if status == "unmeasured":
+        return f"unmeasured ({record.cause or 'some targets'})" if record else status
+    return counted(record.counts) or "done" if record else "waiting"

@@ -1,0 +1,1 @@
+"""Proof: is the ledger still what was written? `verify` names every difference, `recover` keeps what holds."""

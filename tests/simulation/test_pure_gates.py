@@ -1,0 +1,220 @@
+"""Whole gates in memory: they end, keep their rounds, run nothing twice, and come to the right verdict however cut up."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands.decide.registry import decide
+from commands.messages import Judge, Refusal, ResumeRun
+from ledger.events import COLLECTION, DriverReplaced, GatePolicy, ResumeStarted, VerdictDecided
+from projections.fold import fold
+from projections.gate.shards import SHARDS
+from projections.registry import RunViews
+from projections.run.owed import owed
+from projections.run.state import RUN as RUN_VIEW
+from tests.support.gates import End, PureGate, Suite, doubted, finished
+from tests.support.makers import RUN, recorded, views_of
+from tests.support.sides import File, Files
+from tests.support.worlds import REPORTED, TARGETS, files, right_verdict
+
+ENOUGH_ROUNDS = 7
+SIDES_OF_SHARDS = [
+    f"{shard}/{side}" for shard in (COLLECTION, "shard-1", "shard-2") for side in ("candidate", "baseline")
+]
+SLOW = settings(max_examples=60, deadline=None)
+
+policies = st.builds(
+    GatePolicy,
+    baseline=st.sampled_from(["always", "on-failure"]),
+    flaky=st.sampled_from(["warn", "block"]),
+    rounds=st.just(ENOUGH_ROUNDS),
+    shards=st.integers(1, 3),
+    parallel=st.integers(1, 3),
+)
+seeds = st.integers(0, 2**32)
+
+
+@st.composite
+def suites(draw: st.DrawFn, *, ends: Sequence[End] = ("dies", "blind", "lost", "cut")) -> Suite:
+    """Two sides with at least a file each, up to a killer on each side, and up to two bad ends for each side of a shard."""
+    some = st.frozensets(st.sampled_from(TARGETS), max_size=1)
+    return Suite(
+        candidate=draw(files(extra=True, told=REPORTED, least=1)),
+        baseline=draw(files(extra=False, told=REPORTED, least=1)),
+        killers={"candidate": draw(some), "baseline": draw(some)},
+        ends=draw(
+            st.dictionaries(st.sampled_from(SIDES_OF_SHARDS), st.lists(st.sampled_from(ends), max_size=2).map(tuple))
+        ),
+    )
+
+
+def expected(suite: Suite, policy: GatePolicy) -> str:
+    """The verdict of a person who knows everything but what the killers keep from being seen."""
+    return right_verdict(suite.world(), flaky_blocks=policy.flaky == "block")
+
+
+@SLOW
+@given(suite=suites(), policy=policies, seed=seeds)
+def test_a_gate_ends_with_the_right_verdict_whatever_its_attempts_went_through(
+    suite: Suite, policy: GatePolicy, seed: int
+) -> None:
+    gate = finished(suite, policy, seed)
+    assert gate.verdict.verdict == expected(suite, policy)
+    assert gate.views.run.verdict == gate.verdict.verdict
+    assert gate.views == views_of(*gate.events)
+
+
+@SLOW
+@given(suite=suites(), policy=policies, seed=seeds, cuts=st.lists(st.integers(0, 25), min_size=1, max_size=4))
+def test_a_gate_that_is_cut_off_anywhere_and_resumed_comes_to_the_same_verdict(
+    suite: Suite, policy: GatePolicy, seed: int, cuts: list[int]
+) -> None:
+    gate = PureGate(suite, policy, seed)
+    gate.start()
+    for steps in cuts:
+        gate.drive(until=gate.steps + steps)
+        gate.resume()
+    assert gate.drive()
+    assert gate.verdict.verdict == expected(suite, policy)
+
+
+@SLOW
+@given(suite=suites(), policy=policies, seed=seeds, steps=st.integers(0, 25))
+def test_a_gate_that_is_stopped_anywhere_and_resumed_comes_to_the_same_verdict(
+    suite: Suite, policy: GatePolicy, seed: int, steps: int
+) -> None:
+    gate = PureGate(suite, policy, seed)
+    gate.start()
+    if not gate.drive(until=steps):
+        gate.stop()
+        assert gate.views.run.status == "stopped"
+        assert gate.views.gate.in_flight() == []
+        gate.resume()
+        assert not any(isinstance(event, DriverReplaced) for event in gate.events)
+    assert gate.drive()
+    assert gate.verdict.verdict == expected(suite, policy)
+
+
+@SLOW
+@given(suite=suites(), policy=policies, seed=seeds)
+def test_no_doubt_about_an_attempt_turns_a_verdict_into_passed(suite: Suite, policy: GatePolicy, seed: int) -> None:
+    gate = finished(suite, policy, seed)
+    if gate.verdict.verdict == "passed":
+        return
+    for history in doubted(gate):
+        views = views_of(*history)
+        try:
+            documents = gate.documents_for(Judge(stream=RUN), views)
+            verdict = decide(Judge(stream=RUN), views, documents).events[0]
+        except Refusal as refusal:
+            assert refusal.code == "not-settled"
+            continue
+        assert isinstance(verdict, VerdictDecided)
+        assert verdict.verdict != "passed"
+
+
+@SLOW
+@given(suite=suites(), policy=policies, rounds=st.integers(1, 2), seed=seeds)
+def test_few_rounds_may_leave_a_gate_unmeasured_but_never_wrong_and_resuming_gets_it_right(
+    suite: Suite, policy: GatePolicy, rounds: int, seed: int
+) -> None:
+    gate = finished(suite, GatePolicy(**{**_fields(policy), "rounds": rounds}), seed)
+    right = expected(suite, policy)
+    for _ in range(2 * ENOUGH_ROUNDS):
+        assert gate.verdict.verdict in (right, "unmeasured")
+        gate.resume()
+        assert gate.drive()
+    assert gate.verdict.verdict == right
+
+
+def _fields(policy: GatePolicy) -> dict[str, object]:
+    return {name: getattr(policy, name) for name in policy.__struct_fields__}
+
+
+@SLOW
+@given(suite=suites(), policy=policies, seed=seeds)
+def test_the_views_of_any_beginning_of_a_gate_can_be_folded_and_are_those_of_that_moment(
+    suite: Suite, policy: GatePolicy, seed: int
+) -> None:
+    history = recorded(finished(suite, policy, seed).events)
+    views = RunViews()
+    for one in history:
+        views.apply(one)
+        assert fold(SHARDS, history, as_of=one.sequence) == views.gate
+        assert fold(RUN_VIEW, history, as_of=one.sequence).status == views.run.status
+
+
+GOOD: Files = {
+    "a.py": File({"t": "passed", "u": "skipped"}),
+    "b.py": File({"t": "passed"}),
+    "c.py": File({"t": "passed"}),
+}
+BROKEN: Files = GOOD | {"b.py": File({"t": "failed"})}
+FIXED_SUITES = {
+    "passed": Suite(GOOD, GOOD),
+    "failed": Suite(BROKEN, GOOD, ends={"shard-1/candidate": ("dies",), "collection/baseline": ("lost",)}),
+    "preexisting": Suite(BROKEN, BROKEN, ends={"shard-1/baseline": ("cut", "blind")}),
+    "killer-in-front": Suite(GOOD, GOOD, killers={"candidate": frozenset({"a.py"})}),
+    "failed-behind-killer": Suite(BROKEN, GOOD, killers={"candidate": frozenset({"a.py"})}),
+    "baseline-killer": Suite(BROKEN, GOOD, killers={"baseline": frozenset({"b.py"})}),
+    "no-collection": Suite(GOOD, GOOD, ends={"collection/candidate": ("lost",) * 99}),
+}
+
+
+@pytest.mark.parametrize("baseline", ["always", "on-failure"])
+@pytest.mark.parametrize("name", FIXED_SUITES)
+def test_a_gate_cut_off_after_any_step_comes_to_the_verdict_of_one_that_was_not(name: str, baseline: str) -> None:
+    policy = GatePolicy(baseline=baseline, rounds=3, shards=2)  # type: ignore[arg-type]
+    whole = finished(FIXED_SUITES[name], policy)
+    for steps in range(whole.steps + 1):
+        gate = PureGate(FIXED_SUITES[name], policy, seed=steps)
+        gate.start()
+        gate.drive(until=steps)
+        gate.resume()
+        assert gate.drive()
+        assert gate.verdict.verdict == whole.verdict.verdict, steps
+        assert gate.verdict.blocking == whole.verdict.blocking, steps
+        assert {case.test for case in gate.verdict.unmeasured} == {case.test for case in whole.verdict.unmeasured}, (
+            steps
+        )
+
+
+def test_the_fixed_gates_have_the_verdicts_that_they_are_made_for() -> None:
+    verdicts = {name: finished(suite, GatePolicy(rounds=3, shards=2)).verdict for name, suite in FIXED_SUITES.items()}
+    assert {name: verdict.verdict for name, verdict in verdicts.items()} == {
+        "passed": "passed", "failed": "failed", "preexisting": "passed", "killer-in-front": "unmeasured",
+        "failed-behind-killer": "failed", "baseline-killer": "unmeasured", "no-collection": "unmeasured",
+    }  # fmt: skip
+    assert [case.test for case in verdicts["killer-in-front"].unmeasured] == ["a.py"]
+
+
+def test_a_killer_at_the_front_of_a_shard_keeps_nobody_else_from_being_measured() -> None:
+    gate = finished(FIXED_SUITES["killer-in-front"], GatePolicy(rounds=2, shards=1))
+    assert gate.measured["candidate"] == {"b.py", "c.py"}
+
+
+def test_a_gate_without_interruption_takes_one_attempt_for_each_side_and_compares_only_what_has_to_be() -> None:
+    always = finished(FIXED_SUITES["passed"], GatePolicy(shards=1))
+    assert {label: len(side.attempts) for label, side in always.views.gate.sides.items()} == {
+        (shard, side): 1 for shard in (COLLECTION, "shard-1") for side in ("candidate", "baseline")
+    }
+    compared = finished(FIXED_SUITES["passed"], GatePolicy(shards=1, baseline="on-failure"))
+    assert compared.measured["baseline"] == {"a.py"}
+
+
+def test_a_finished_gate_that_owes_nothing_is_not_reopened() -> None:
+    gate = finished(FIXED_SUITES["failed"], GatePolicy(rounds=3))
+    assert owed(gate.views.gate, gate.policy) == []
+    before = len(gate.events)
+    gate.handle(ResumeRun(stream=RUN, step="gate"))
+    assert len(gate.events) == before
+
+
+def test_a_gate_with_a_killer_is_reopened_for_that_alone() -> None:
+    gate = finished(FIXED_SUITES["killer-in-front"], GatePolicy(rounds=2, shards=1))
+    gate.resume()
+    (resumed,) = (event for event in gate.events if isinstance(event, ResumeStarted))
+    assert resumed.owed == ("shard-1/candidate",)
+    assert [entry.targets for entry in owed(gate.views.gate, gate.policy)] == [("a.py",)]
