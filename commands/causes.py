@@ -61,6 +61,10 @@ CAUSES: dict[str, Cause] = {
         "pytest refused its command line or its configuration, or could not import a conftest.",
         "Check `addopts`, the `arguments` in the ledger's settings, and the conftest files. " + _LOG,
     ),
+    "collection-aborted": Cause(
+        "pytest gave up collecting because of something outside any single file.",
+        "Repair what the detail names, often a conftest. " + _LOG,
+    ),
     "nothing-collected": Cause(
         "pytest found no tests where there should be some.",
         "Check `paths` and `arguments` in the ledger's settings, and the `testpaths` of the project.",
@@ -104,6 +108,25 @@ CAUSES: dict[str, Cause] = {
         "A worker process died while it ran a test of this target.",
         "Run the test that the detail names alone; a crash is booked on no test.",
     ),
+    "not-measured": Cause(
+        "No attempt reported this test.", "Look at the attempts of its shard; the test may depend on how it is started."
+    ),
+    "prepare-failed": Cause(
+        "A command of `prepare` failed on this side, so that its tests could not run.",
+        "Read the output in the detail; run the command in a checkout of this commit.",
+    ),
+    "probe-failed": Cause(
+        "The project's interpreter could not be asked what it is.",
+        "Check that the interpreter in `python` runs and is Python 3.8 or newer.",
+    ),
+    "python-missing": Cause(
+        "There is no interpreter to run the tests with.", "Name one in `python`, or make one in `prepare`."
+    ),
+    "worktree-failed": Cause(
+        "The files of this side could not be laid out in a worktree.",
+        "Read the detail; check the free disk space and `git worktree list`.",
+    ),
+    "git-failed": Cause("git could not answer.", "Read the detail; run the command by hand."),
     "not-run": Cause("The attempt ended before it came to this target.", "Resume the run; what is owed runs again."),
 }  # fmt: skip
 

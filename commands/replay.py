@@ -124,7 +124,9 @@ def derive(message: Message, views: RunViews, load: Load) -> Decided:
     """Take a decision on these views. Raises Refusal as the decision does, and NotAnswered when it cannot be taken."""
     try:
         wanted = needs(message, views)
-        return decide(message, views, Documents({one: decode_document(load(one), kind) for one, kind in wanted.items()}))
+        return decide(
+            message, views, Documents({one: decode_document(load(one), kind) for one, kind in wanted.items()})
+        )
     except EvidenceDamaged as error:
         raise NotAnswered("not-derivable", error.code, error.message) from error
     except Refusal:

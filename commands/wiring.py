@@ -15,7 +15,7 @@ from commands.effects.git import Git
 from commands.effects.locks import OwnedLock, is_held, owner_details
 from commands.render.words import safe
 from ledger.errors import ForeignLedger, LedgerError, LedgerMissing, NewerFormat
-from ledger.events import STREAM, Unknown, VerdictDecided
+from ledger.events import STREAM, Unknown
 from ledger.evidence import EvidenceStore
 from ledger.record import RecordedEvent
 from ledger.store.reader import Reader
@@ -23,6 +23,7 @@ from ledger.tables import CaseTable, ClassTable, decode_document
 from ledger.values import Commit, Digest, Side
 from projections.registry import RunViews
 from projections.run.lookup import find_run
+from projections.run.moment import Past, locate, parse_moment
 from projections.run.summary import RunSummary, summarize_run
 
 if TYPE_CHECKING:
@@ -98,21 +99,32 @@ class OpenLedger:
         """The run's events after a position; those before a damage are given before it is raised."""
         return self._reader.events(run, after=after)
 
-    def views(self, run: str) -> RunViews:
-        """The run's views now. Raises NewerFormat for an unknown event, which might change what the views say."""
-        views = RunViews()
-        for recorded in self._reader.events(run):
+    def past(self, run: str, at: str | None) -> Past | None:
+        """Where the run stood at a moment such as `#17`; None for now. Raises MomentUnknown."""
+        return locate(parse_moment(at), run, self.events(run, 0), self._reader.head().sequence) if at else None
+
+    def known_events(self, run: str, past: Past | None = None) -> Iterator[RecordedEvent]:
+        """The run's events now, or as it was. Raises NewerFormat for an unknown one, which might change any view."""
+        for recorded in self._reader.events(run, until=past.position if past else None):
             if isinstance(recorded.event, Unknown):
                 where = f"{run} #{recorded.header.position}"
                 raise NewerFormat(
                     f"{where} is a {recorded.header.tag!r} event, which this version does not know",
                     f"use the version of ledger that wrote it, or a newer one; `ledger log {run}` shows what is known",
                 )
+            yield recorded
+
+    def views(self, run: str, past: Past | None = None) -> RunViews:
+        """The run's views now, or as it was."""
+        views = RunViews()
+        for recorded in self.known_events(run, past):
             views.apply(recorded)
         return views
 
-    def summary(self, run: str) -> RunSummary:
-        """The run's summary now."""
+    def summary(self, run: str, past: Past | None = None) -> RunSummary:
+        """The run's summary now, or as it was; whether a driver lived then, nobody can tell any more."""
+        if past is not None:
+            return summarize_run(self.views(run, past), past.time, alive=None, past=True)
         # The lock is looked at first: a driver that finishes in between then shows as finished, not as gone.
         alive = self.driven(run)
         return summarize_run(self.views(run), datetime.now(UTC), alive=alive)
@@ -125,23 +137,30 @@ class OpenLedger:
         """A number that changes when the ledger does."""
         return self._reader.data_version()
 
-    def class_tables(self, run: str) -> tuple[ClassTable, dict[Digest, CaseTable]]:
-        """The class table of the run's verdict and the case tables of its attempts."""
-        views = self.views(run)
-        verdict = views.gate.verdict
-        if verdict is None:
-            raise VerdictMissing(f"run {run} has no verdict yet", f"`ledger status {run}` says where it stands")
+    def class_tables(self, run: str, past: Past | None = None) -> tuple[ClassTable, dict[Digest, CaseTable]]:
+        """The class table of the run's verdict and the case tables of its attempts, now or as they were."""
+        views = self.views(run, past)
+        table = self.class_table(views)
+        if table is None:
+            then = f" at #{past.position}" if past else ""
+            raise VerdictMissing(f"run {run} has no verdict yet{then}", f"`ledger status {run}` says where it stands")
         records = (a.recorded for side in views.gate.sides.values() for a in side.attempts)
         digests = {record.table for record in records if record is not None and record.table is not None}
         tables = {digest: decode_document(self._evidence.get(digest), CaseTable) for digest in digests}
-        return self._table(verdict), tables
+        return table, tables
+
+    def class_table(self, views: RunViews) -> ClassTable | None:
+        """The class table of the verdict that stands in these views; None without one."""
+        verdict = views.gate.verdict
+        return None if verdict is None else decode_document(self.evidence(verdict.classes), ClassTable)
+
+    def evidence(self, digest: Digest) -> bytes:
+        """A piece of evidence. Raises EvidenceDamaged."""
+        return self._evidence.get(digest)
 
     def log_end(self, log: Digest) -> list[str]:
         """The last lines that an attempt printed."""
         return self._evidence.get(log).decode("utf-8", "replace").rstrip().splitlines()[-LOG_LINES:]
-
-    def _table(self, verdict: VerdictDecided) -> ClassTable:
-        return decode_document(self._evidence.get(verdict.classes), ClassTable)
 
 
 class Workshop(Struct, frozen=True):

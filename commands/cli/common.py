@@ -31,6 +31,16 @@ def store_option(function: Function) -> Function:
     )(function)
 
 
+def at_option(function: Function) -> Function:
+    """`--at`: look at the past. A shell takes `#` for the beginning of a comment, hence the quotes."""
+    return click.option(
+        "--at",
+        metavar="MOMENT",
+        help="As it was at a position in the run ('#17'), a sequence in the ledger (@1234), or a time "
+        "('2030-01-31 13:00', UTC unless it has an offset).",
+    )(function)
+
+
 def run_argument(function: Function) -> Function:
     """`RUN`: a run id, a prefix of one, or `latest`."""
     return click.argument("run", default="latest", metavar="[RUN]")(function)

@@ -7,12 +7,12 @@ an earlier one left: `job.json` says that the job was handed over, `lock` whethe
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGKILL, SIGTERM
 
 import msgspec
 
@@ -79,7 +79,7 @@ class LocalExecutor:
         directory = Path(os.path.realpath(attempt_directory))
         end = _conclude_within(SETTLE_SECONDS, name, directory)
         if end is None:
-            _signal_supervisor(directory, SIGKILL)
+            _signal_supervisor(directory, signal.SIGKILL)
             end = _conclude_within(supervisor.KILL_SECONDS, name, directory)
         return end or _lost(name, "its supervisor neither ends nor can be killed", directory)
 
@@ -112,6 +112,8 @@ class LocalExecutor:
             self._ended.append(running.end() or self.settle(running.name, running.directory))
             running.release()
         self._running.clear()
+        if not self._wakeup_writing.closed:
+            _let_go_of_signals(self.wakeup_fd())
         self._wakeup.close()
         self._wakeup_writing.close()
 
@@ -142,7 +144,7 @@ class _Running:
     def stop(self) -> None:
         """Ask the supervisor to stop, unless it has ended."""
         if self._process is None:
-            _signal_supervisor(self.directory, SIGTERM)
+            _signal_supervisor(self.directory, signal.SIGTERM)
         elif self._process.stdin is not None and self._process.poll() is None:
             with suppress(BrokenPipeError):
                 self._process.stdin.write(b"s")
@@ -166,6 +168,14 @@ class _Running:
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None
+
+
+def _let_go_of_signals(wakeup_fd: int) -> None:
+    """Keep signals from being written to whatever file gets this descriptor next."""
+    with suppress(ValueError):  # Only the main thread can have set it.
+        current = signal.set_wakeup_fd(-1)
+        if current != wakeup_fd:
+            signal.set_wakeup_fd(current)
 
 
 class _Identity(msgspec.Struct):

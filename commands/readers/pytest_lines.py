@@ -113,6 +113,9 @@ def _contradiction(session: Session, end: JobEnd, planned: bool, foreign: tuple[
     if session.wrong_modules:
         examples = _named(f"{name} from {file}" for name, file in session.wrong_modules)
         return _Trouble("wrong-tree", f"loaded from outside the tree: {examples}", voids=True)
+    whole = session.collection.get(TestId("."))
+    if whole is not None:
+        return _Trouble("collection-aborted", whole.line or whole.reason, voids=True)
     if foreign:
         return _Trouble("foreign-tests", f"tests of files that were not asked for: {_named(foreign)}", voids=True)
     if session.status is None:

@@ -12,9 +12,11 @@ from commands.render.words import safe
 def setting_lines(
     keys: Iterable[str], value: Callable[[str], object], origin: Callable[[str], str], place: PurePath
 ) -> list[str]:
-    """A line per key, then where the ledger is."""
-    rows = [(key, json.dumps(msgspec.to_builtins(value(key)), ensure_ascii=False), origin(key)) for key in keys]
-    wide = max(len(key) for key, _, _ in rows)
-    values = max(len(text) for _, text, _ in rows)
-    lines = [safe(f"{key:<{wide}}  {text:<{min(values, 40)}}  {source}").rstrip() for key, text, source in rows]
+    """A line per key, then where the ledger is; for a terminal to break, so that paths can be copied."""
+    names = list(keys)
+    column = max(map(len, names)) + 2
+    lines: list[str] = []
+    for name in names:
+        shown = json.dumps(msgspec.to_builtins(value(name)), ensure_ascii=False)
+        lines.append(safe(f"{name:<{column}}{shown}  ({origin(name)})"))
     return [*lines, "", f"the ledger is in {safe(str(place))}"]

@@ -51,6 +51,8 @@ def headline(summary: RunSummary) -> str:
     done = f"{summary.progress.completed} of {summary.progress.total} jobs done"
     if summary.state == "running":
         return f"running: {done}"
+    if summary.state == "open":
+        return f"open: {done}, nothing was decided yet"
     if summary.state == "interrupted":
         return f"interrupted: {done}, nothing is decided, and the process that drove the run is gone"
     how = "by a signal" if summary.reason == "interrupted" else "on request"
@@ -58,18 +60,21 @@ def headline(summary: RunSummary) -> str:
 
 
 def _unmeasured_headline(summary: RunSummary) -> str:
-    if summary.unmeasured:
-        things = count(len(summary.unmeasured), "thing")
-        return f"no verdict, because {things} could not be measured"
     reasons = {
         "nothing-ran": "every test of the candidate was skipped",
         "nothing-collected": "no tests were found",
     }
-    return reasons.get(summary.reason, summary.reason)
+    if summary.reason in reasons:
+        return reasons[summary.reason]
+    if not summary.counts:
+        return "the tests could not be collected"
+    return f"{count(summary.counts.get('unmeasured', 0), 'case')} could not be measured"
 
 
 def _sides(summary: RunSummary) -> Iterable[str]:
     yield f"run        {summary.run}"
+    if summary.as_of:
+        yield f"as of      {moment(summary.as_of)}, after #{summary.position} @{summary.sequence}"
     yield f"candidate  {_side(summary.candidate)}"
     yield f"baseline   {_side(summary.baseline)}"
 

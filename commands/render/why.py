@@ -41,7 +41,7 @@ def _reasons(why: Why) -> Iterable[str]:
 
 def _attempt(attempt: WhyAttempt, width: int) -> Iterable[str]:
     took = "" if attempt.duration_seconds is None else f" in {seconds(attempt.duration_seconds)}"
-    cause = f": {attempt.cause}" if attempt.cause else ""
+    cause = f"; unmeasured: {attempt.cause}" if attempt.cause else ""
     where = f"{attempt.shard} attempt {attempt.attempt} on {attempt.member}, @{attempt.sequence}"
     yield from wrapped(f"{attempt.side}, {where}", width)
     yield f"  {attempt.outcome}{took}{cause}"

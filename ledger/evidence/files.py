@@ -93,7 +93,7 @@ class EvidenceStore:
     def _path(self, digest: Digest) -> Path:
         if not _DIGEST.fullmatch(digest):
             raise EvidenceDamaged(f"{digest!r} is not a digest", "the event that names it is not one of this program")
-        return self.directory / digest[:2] / f"{digest}.gz"
+        return self.directory / f"{digest[:2]}/{digest}.gz"
 
     def _put(self, source: BinaryIO) -> Digest:
         with self._explained():

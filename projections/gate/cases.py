@@ -157,7 +157,7 @@ def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
         return "absent"
     if target in baseline.evidence.not_run:
         return "not-run"
-    if target in missing:
+    if target in missing or target not in baseline.measured:
         return "unmeasured"
     if not test.path:
         return _collected_as(test, baseline)
@@ -166,9 +166,7 @@ def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
         return _row_state(row)
     if test in baseline.collected:
         return "unmeasured"
-    if baseline.uncollected(target):
-        return "uncollected"
-    return "absent" if target in baseline.measured else "unmeasured"
+    return "uncollected" if baseline.uncollected(target) else "absent"
 
 
 def _row_state(row: CaseRow) -> RowState:

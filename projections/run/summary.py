@@ -42,7 +42,10 @@ class SummaryOwed(Struct, frozen=True, kw_only=True):
 
 class RunSummary(Struct, frozen=True, kw_only=True):
     """Where a run stands. `state` is running, interrupted (its driver is gone), stopped or finished; `verdict` is None
-    until it is decided; `counts` is cases per class; `next_command` is what to type next, "" for nothing."""
+    until it is decided; `counts` is cases per class; `next_command` is what to type next, "" for nothing.
+
+    `as_of` is "" for now, else the moment in the past that is looked at, in UTC. The state may then also be open: it had
+    not ended, and whether its driver was alive is not known."""
 
     run: str
     state: str
@@ -65,13 +68,14 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     position: int
     sequence: int
     next_command: str
+    as_of: str
 
 
-def summarize_run(views: RunViews, now: datetime, *, alive: bool | None) -> RunSummary:
-    """The summary at this moment; `alive` says whether the run's lock is held."""
+def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, past: bool = False) -> RunSummary:
+    """The summary at this moment, which may be `past`; `alive` says whether the run's lock is held."""
     run, verdict = views.run, views.gate.verdict
     outstanding = owed_entries(views)
-    state = _state(views, alive)
+    state = "open" if past and run.status == "open" else _state(views, alive)
     return RunSummary(
         run=run.run,
         state=state,
@@ -93,7 +97,8 @@ def summarize_run(views: RunViews, now: datetime, *, alive: bool | None) -> RunS
         progress=gate_progress(run, views.gate, now),
         position=run.position,
         sequence=run.sequence,
-        next_command=_next_command(state, bool(outstanding), run.run),
+        next_command="" if past else _next_command(state, bool(outstanding), run.run),
+        as_of=now.isoformat(timespec="microseconds").replace("+00:00", "Z") if past else "",
     )
 
 

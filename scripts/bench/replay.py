@@ -33,7 +33,7 @@ CPU_SECONDS_MAX = 5.0
 MEMORY_BYTES_MAX = 300 * 2**20
 GROWTH_MAX = 1.3
 SLOTS = 8
-EVENTS_PER_SHARD = 5.6
+EVENTS_PER_SHARD = 5.28
 """A place, two attempts of two events each, and the attempts that are made again."""
 
 
@@ -66,8 +66,16 @@ class Gate:
         policy = GatePolicy(shards=len(self._targets), parallel=SLOTS)
         self._loop.handle(
             StartRun(
-                stream=RUN, run=RUN, candidate="c" * 40, candidate_ref="HEAD", baseline="b" * 40, baseline_ref="v1",
-                baseline_reason="the newest tag", dirty=False, policy=policy, config="f" * 64,
+                stream=RUN,
+                run=RUN,
+                candidate="c" * 40,
+                candidate_ref="HEAD",
+                baseline="b" * 40,
+                baseline_ref="v1",
+                baseline_reason="the newest tag",
+                dirty=False,
+                policy=policy,
+                config="f" * 64,
             )  # fmt: skip
         )
         self._loop.handle(TakeRun(stream=RUN, host="here", pid=4711))

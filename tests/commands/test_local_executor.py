@@ -451,6 +451,16 @@ def test_a_signal_ends_the_wait(executor: LocalExecutor, tmp_path: Path) -> None
         signal.signal(signal.SIGALRM, handler)
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_closing_takes_only_its_own_descriptor_from_the_signals(executor: LocalExecutor, ours: bool) -> None:
+    # A closed descriptor soon belongs to another file, and a signal would write into that.
+    other = os.open(os.devnull, os.O_WRONLY | os.O_NONBLOCK)
+    before = signal.set_wakeup_fd(executor.wakeup_fd() if ours else other)
+    executor.close()
+    assert signal.set_wakeup_fd(before) == (-1 if ours else other)
+    os.close(other)
+
+
 def test_a_job_that_could_not_be_started_is_not_waited_for(executor: LocalExecutor, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     executor.start(make_job(tmp_path, "sleep", "60", attempt_directory=tmp_path / "one"))

@@ -243,6 +243,18 @@ def test_an_error_of_a_directory_above_a_target_is_not_foreign_but_leaves_the_ta
     assert outcomes(reading) == {"d/e": "error"}
 
 
+def test_a_collection_that_failed_as_a_whole_voids_everything() -> None:
+    record = Record().add("collection", ".", [], "failed", "ImportError: conftest", "").items(A, B)
+    record.case(0, PASSED).case(1, PASSED).add("end", 1, True)
+    reading = read(record, 1)
+    assert (reading.cause, reading.detail, reading.measured_targets) == (
+        "collection-aborted",
+        "ImportError: conftest",
+        0,
+    )
+    assert read_collection(record.data(), ended(1)).cause == "collection-aborted"
+
+
 def test_code_from_another_tree_voids_the_attempt_and_the_collection() -> None:
     record = Record().items(A, B).case(0, PASSED).case(1, PASSED)
     record.add("wrong-tree", [["product", "/elsewhere/product.py"]]).add("end", 0, True)
@@ -487,7 +499,7 @@ def test_no_truncation_is_complete_or_measures_a_target_whose_tests_did_not_all_
 def test_every_reason_that_the_reader_gives_is_explained() -> None:
     given_causes = {cause for _, _, cause in exit_map()} - {"complete"}
     others = {"exit-contradicts-record", "record-missing", "record-damaged", "record-truncated", "wrong-tree"}
-    others |= {"foreign-tests", "cases-missing", "worker-crashed", "not-run"}
+    others |= {"collection-aborted", "foreign-tests", "cases-missing", "worker-crashed", "not-run"}
     assert given_causes | others | set(ENDS) <= set(CAUSES)
     for cause in CAUSES.values():
         assert cause.meaning.endswith(".")

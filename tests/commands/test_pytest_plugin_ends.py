@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from commands.readers.pytest_lines import AttemptReading
-from tests.commands.sessions import Project, outcomes, rows, unmeasured
+from tests.commands.sessions import Project, outcomes, pytest_version, rows, unmeasured
 
 pytestmark = pytest.mark.real
+
+VERSION = pytest_version()
 
 GOOD = {f"test_{name}.py": f"def test_{name}(): pass\ndef test_{name}_too(): pass\n" for name in "acd"}
 
@@ -112,6 +114,7 @@ def test_an_end_while_a_file_is_imported_measures_nothing(project: Project) -> N
     assert (collection.complete, collection.cause, collection.targets) == (False, "session-ended-early", ())
 
 
+@pytest.mark.skipif(VERSION < (8, 1), reason="older versions take an interrupt at import for an error of the file")
 def test_an_interrupt_while_a_file_is_imported_measures_nothing(project: Project) -> None:
     inventory = project.inventory()
     project.write({"test_b.py": "raise KeyboardInterrupt\n"})
@@ -182,6 +185,7 @@ def test_a_conftest_that_cannot_be_imported_is_named(project: Project) -> None:
     assert project.collect().cause == "runner-usage-error"
 
 
+@pytest.mark.skipif(VERSION < (8, 0), reason="pytest 7 gives up its whole collection here")
 def test_a_conftest_deeper_in_the_tree_that_cannot_be_imported_is_an_error_of_its_directory(project: Project) -> None:
     project.write({"deep/er/test_e.py": "def test_e(): pass"})
     project.write({"deep/er/conftest.py": "import a_module_that_is_not_there"})

@@ -169,6 +169,11 @@ def test_a_ledger_without_its_first_event_gives_nothing(ledger: Path, statement:
         writer.append(on("run-9", started()), {"run-9": 0}, stamp("late"))
 
 
+def test_a_ledger_that_does_not_begin_at_the_beginning_gives_nothing(ledger: Path) -> None:
+    copy = edited(ledger, "UPDATE events SET sequence = sequence + 100", "UPDATE events SET sequence = sequence - 99")
+    assert events_before(copy, None) == events_before(copy, RUN) == []
+
+
 def test_a_command_of_which_an_event_was_removed_is_not_given_in_part(ledger: Path) -> None:
     for sequence in (5, 6):
         copy = edited(ledger, f"DELETE FROM events WHERE sequence = {sequence}")

@@ -118,9 +118,9 @@ class Program:
                 stdout=out, stderr=err, start_new_session=True,
             )  # fmt: skip
 
-    def until_told(self, text: str) -> None:
-        """Wait until this is on standard error."""
-        wait_until(lambda: text in self._err.read_text("utf-8"), lambda: self._err.read_text("utf-8"))
+    def told(self) -> str:
+        """What is on standard error so far."""
+        return self._err.read_text("utf-8")
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program alone."""
@@ -129,7 +129,7 @@ class Program:
     def end(self) -> Answer:
         """Wait for its end."""
         code = self.process.wait(DEADLINE_SECONDS)
-        return Answer(code, self._out.read_text("utf-8"), self._err.read_text("utf-8"))
+        return Answer(code, self._out.read_text("utf-8"), self.told())
 
     def kill(self) -> None:
         """End it without any chance to tidy up."""

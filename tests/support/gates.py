@@ -34,7 +34,7 @@ from tests.support.sides import Files, inventory_targets, rows_of
 from tests.support.worlds import World
 
 End = Literal["dies", "blind", "lost", "cut"]
-"""How an attempt ends badly: in the middle, with results that nobody can trust, without a trace, cut off from outside."""
+"""How an attempt ends badly: in the middle, with results that nobody trusts, without a trace, cut off from outside."""
 
 CAUSES: dict[End, str] = {"dies": "signalled", "blind": "wrong-tree", "lost": "lost", "cut": "driver-died"}
 STEPS_MAX = 600

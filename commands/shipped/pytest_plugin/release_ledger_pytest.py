@@ -98,7 +98,7 @@ class Recorder:
             with open(self._settings["TARGETS_FILE"], encoding="utf-8") as file:
                 self._targets = Targets(json.load(file))
             places = [(argument, config.invocation_params.dir / argument.split("::")[0]) for argument in config.args]
-            config.args = [argument for argument, path in places if not path.is_file() or self._is_wanted(str(path))]
+            config.args = [argument for argument, path in places if not path.is_file() or self._is_needed(str(path))]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: pathlib.Path) -> bool | None:
@@ -108,12 +108,13 @@ class Recorder:
         pytest chooses its configuration by its arguments. This way every session of a tree has the same one, and
         the order of the tests is the one that the project is used to.
         """
-        return None if self._is_wanted(str(collection_path)) else True
+        return None if self._is_needed(str(collection_path)) else True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Run targets only. Before pytest 8 a package brings its own file along, which may hold tests too."""
-        items[:] = [item for item in items if self._is_wanted(str(item.path))]
+        if self._targets:
+            items[:] = [item for item in items if self._targets.hold(self._tree.relative(str(item.path)))]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -178,8 +179,8 @@ class Recorder:
         where = "" if path is None else self._tree.relative(str(path)) + ": "
         self._record("trouble", *message_of(where + type(cause).__name__ + ": " + str(cause)))
 
-    def _is_wanted(self, path: str) -> bool:
-        return self._targets is None or self._targets.want(self._tree.relative(path))
+    def _is_needed(self, path: str) -> bool:
+        return self._targets is None or self._targets.need(self._tree.relative(path))
 
     def _target(self, collector: pytest.Collector) -> str:
         path = collector.path
@@ -230,7 +231,7 @@ class Recorder:
 
 
 class Targets:
-    """The files that are to be run, and the directories that lead to them."""
+    """The files that are to be run (a whole directory can be one), and the directories that lead to them."""
 
     def __init__(self, targets: list[str]) -> None:
         self._targets = frozenset(targets)
@@ -238,14 +239,15 @@ class Targets:
         for target in targets:
             self._directories.update(parents_of(target))
 
-    def want(self, path: str) -> bool:
-        """Whether the path is a target, leads to one, or is below one (a target can be a whole directory)."""
-        if path in self._targets or path in self._directories:
-            return True
+    def hold(self, path: str) -> bool:
+        """Whether the path is a target or below one."""
+        return path in self._targets or any(parent in self._targets for parent in parents_of(path))
+
+    def need(self, path: str) -> bool:
+        """Whether the path is a target, below one, or on the way to one."""
         directory, _, name = path.rpartition("/")
-        if name == PACKAGE_FILE and (directory or ".") in self._directories:
-            return True
-        return any(parent in self._targets for parent in parents_of(path))
+        on_the_way = path in self._directories or (name == PACKAGE_FILE and (directory or ".") in self._directories)
+        return on_the_way or self.hold(path)
 
 
 class Tree:

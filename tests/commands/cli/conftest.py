@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.support.cli import Answer, Project
+from commands.cli.app import run
+from tests.support.cli import Answer, Program, Project, wait_until
 
 CALC = {"calc.py": "def add(left, right):\n    return left + right\n"}
 BROKEN_CALC = {"calc.py": "def add(left, right):\n    return left - right\n"}
@@ -41,16 +41,18 @@ KILLER = {
 HARMLESS = {"tests/test_killer.py": "def test_before():\n    pass\n"}
 SLOW = {
     "tests/test_slow.py": """
-        import time
+        import os, pathlib, time
 
         def test_quick():
             pass
 
         def test_slow():
+            pathlib.Path(os.environ["MARKS"], str(os.getpid())).touch()
             for _ in range(600):
                 time.sleep(0.1)
         """
 }
+"""Two tests, of which the second runs for a minute and leaves a mark when it begins."""
 SETTINGS = {"ledger.toml": "[gate]\nparallel = 2\nshards = 1\nrounds = 1\n"}
 
 
@@ -78,20 +80,35 @@ def make_empty(root: Path) -> tuple[Project, Answer]:
     return project, project.ledger("gate")
 
 
-def make_stopped(root: Path) -> tuple[Project, Answer]:
-    """A gate that was stopped while tests were running."""
+def slow_project(root: Path) -> Project:
+    """A project whose tests take longer than any test here."""
     project = Project.make(root, SLOW | SETTINGS, {"README.txt": "Slow.\n"})
+    (root / "marks").mkdir()
+    settings = root / ".config" / "release-ledger" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f"[runner.set_environment]\nMARKS = {json.dumps(str(root / 'marks'))}\n", "utf-8")
+    return project
+
+
+def both_sides_run(project: Project, program: Program) -> None:
+    """Wait until the slow test runs on both sides."""
+    wait_until(lambda: len(list((project.root / "marks").iterdir())) == 2, program.told)
+
+
+def make_stopped(root: Path) -> tuple[Project, Answer]:
+    """A gate that was stopped by a signal while tests were running."""
+    project = slow_project(root)
     with project.started("gate") as gate:
-        gate.until_told("shard-1/baseline: started")
+        both_sides_run(project, gate)
         gate.signal(signal.SIGINT)
         return project, gate.end()
 
 
 def make_interrupted(root: Path) -> tuple[Project, Answer]:
     """A gate whose driver was killed while tests were running."""
-    project = Project.make(root, SLOW | SETTINGS, {"README.txt": "Slow.\n"})
+    project = slow_project(root)
     with project.started("gate") as gate:
-        gate.until_told("shard-1/baseline: started")
+        both_sides_run(project, gate)
         gate.kill()
         return project, gate.end()
 
@@ -121,24 +138,22 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Histories:
     return made
 
 
-REDACTED = (
-    (re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}"), "20300101-000000-0000"),
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2030-01-01 00:00:00 UTC"),
-    (re.compile(r"\b[0-9]+(\.[0-9])? (ms|s)\b"), "0.0 s"),
-    (re.compile(r"process \d+ on \S+?(?=,|$)", re.MULTILINE), "process 0000 on host"),
-    (re.compile(r"#\d+ +@\d+ +"), "#0    @0     "),
-    (re.compile(r"@\d+"), "@0"),
-    (re.compile(r"\[\d/\d\] "), "[0/0] "),
-    (re.compile(r"ledger [0-9a-f]{32}"), "ledger " + "0" * 32),
-    (re.compile(r"platform linux.*"), "platform ..."),
-    (re.compile(r"plugins: .*"), "plugins: ..."),
-)
+Ask = Callable[..., Answer]
 
 
-def redacted(text: str, root: Path) -> str:
-    """The text without what is different each time; what stands for it is as wide, so that columns stay columns."""
-    text = re.sub(rf"{re.escape(str(root))}[^\s',]*?/(?=\w+\b)", "", text) if False else text.replace(str(root), "ROOT")
-    text = re.sub(r"ROOT/work/[0-9a-f]{32}/", "ROOT/work/LEDGER/", text)
-    for pattern, replacement in REDACTED:
-        text = pattern.sub(replacement, text)
-    return text
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Runs one command line in this process, in a project's directory and environment."""
+
+    def answer(project: Project, *arguments: str, directory: Path | None = None, columns: int = 0) -> Answer:
+        for name in [name for name in os.environ if name.startswith(("LEDGER_", "XDG_"))]:
+            monkeypatch.delenv(name)
+        for name, value in project.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("COLUMNS", str(columns or ""))
+        monkeypatch.chdir(directory or project.path)
+        capsys.readouterr()
+        code = run(arguments)
+        return Answer(code, *capsys.readouterr())
+
+    return answer
