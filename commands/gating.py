@@ -62,12 +62,16 @@ def resume_gate(home: Home, run: str, step: str, display: Display) -> RunSummary
         return _drive(workshop, run, display, resume_step=step)
 
 
-def dry_run(home: Home, run: str, step: str) -> ResumePlan:
-    """What `resume_gate` would do, without a lock and without writing anything. Raises the refusals that it would."""
+def dry_run(home: Home, run: str, step: str, at: str | None) -> ResumePlan:
+    """What `resume_gate` would do, or would have done at a moment; it takes no lock and writes nothing.
+
+    Raises the refusals that `resume_gate` would. Nobody can tell any more whether the run was driven in the past.
+    """
     with home.open_ledger() as opened:
-        driven, views = opened.driven(run), opened.views(run)
+        past = opened.past(run, at)
+        driven, views = past is None and opened.driven(run), opened.views(run, past)
     decide(ResumeRun(stream=run, step=step), views, Documents({}))
-    return plan_resume(views, step, driven=driven)
+    return plan_resume(views, step, driven=driven, as_of=past.as_of if past else "")
 
 
 def _start_message(home: Home, ref: str, baseline: str | None) -> StartRun:

@@ -89,6 +89,15 @@ class Finding(Struct, frozen=True, kw_only=True):
     derived: Answer | None = None
 
 
+class Report(Struct, frozen=True, kw_only=True):
+    """All findings of a run. `outcome` is the worst of them: to disagree is worse than not to be derivable."""
+
+    run: str
+    outcome: Outcome
+    counts: dict[Outcome, int]
+    findings: tuple[Finding, ...]
+
+
 class NotAnswered(Exception):
     """The decision was not taken again, or need not be: why, and what that makes of it."""
 
@@ -107,6 +116,16 @@ def replay(events: Iterable[RecordedEvent], load: Load, until: int | None = None
         if until is not None and step.events[-1].header.position > until:
             return
         yield _finding(step, load, read_message)
+
+
+def summed_up(run: str, findings: Iterable[Finding]) -> Report:
+    """The report of these findings."""
+    found = tuple(findings)
+    counts: dict[Outcome, int] = {"agree": 0, "disagree": 0, "not-derivable": 0}
+    for finding in found:
+        counts[finding.outcome] += 1
+    worst: Outcome = "disagree" if counts["disagree"] else "not-derivable" if counts["not-derivable"] else "agree"
+    return Report(run=run, outcome=worst, counts=counts, findings=found)
 
 
 def steps(events: Iterable[RecordedEvent]) -> Iterator[Step]:

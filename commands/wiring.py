@@ -95,17 +95,19 @@ class OpenLedger:
         """The run that is meant."""
         return find_run([head.stream for head in self._reader.streams() if head.stream != STREAM], wanted)
 
-    def events(self, run: str, after: int) -> Iterator[RecordedEvent]:
-        """The run's events after a position; those before a damage are given before it is raised."""
-        return self._reader.events(run, after=after)
+    def events(self, run: str, after: int, past: Past | None = None) -> Iterator[RecordedEvent]:
+        """The run's events after a position, up to a past one; those before a damage are given before it is raised."""
+        return self._reader.events(run, after=after, until=past.position if past else None)
 
     def past(self, run: str, at: str | None) -> Past | None:
         """Where the run stood at a moment such as `#17`; None for now. Raises MomentUnknown."""
-        return locate(parse_moment(at), run, self.events(run, 0), self._reader.head().sequence) if at else None
+        if at is None:
+            return None
+        return locate(parse_moment(at), run, self.events(run, 0), self._reader.head().sequence)
 
     def known_events(self, run: str, past: Past | None = None) -> Iterator[RecordedEvent]:
         """The run's events now, or as it was. Raises NewerFormat for an unknown one, which might change any view."""
-        for recorded in self._reader.events(run, until=past.position if past else None):
+        for recorded in self.events(run, 0, past):
             if isinstance(recorded.event, Unknown):
                 where = f"{run} #{recorded.header.position}"
                 raise NewerFormat(
@@ -124,7 +126,7 @@ class OpenLedger:
     def summary(self, run: str, past: Past | None = None) -> RunSummary:
         """The run's summary now, or as it was; whether a driver lived then, nobody can tell any more."""
         if past is not None:
-            return summarize_run(self.views(run, past), past.time, alive=None, past=True)
+            return summarize_run(self.views(run, past), past.time, alive=None, as_of=past.as_of)
         # The lock is looked at first: a driver that finishes in between then shows as finished, not as gone.
         alive = self.driven(run)
         return summarize_run(self.views(run), datetime.now(UTC), alive=alive)
@@ -178,7 +180,6 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
 
     Raises LockHeld when another process works here, ForeignLedger for another project's ledger.
     """
-    import getpass
     import socket
 
     from commands.effects.clock import Clock
@@ -197,7 +198,7 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
         Reader.open(home.ledger_file) as reader,
     ):
         evidence = EvidenceStore(home.directory / "evidence")
-        actor = Actor(who=getpass.getuser(), host=socket.gethostname(), tool=f"ledger {__version__}")
+        actor = Actor(who=str(owner["user"]), host=socket.gethostname(), tool=f"ledger {__version__}")
         loop = Loop(reader, writer, evidence, clock, actor)
         identity = reader.identity()
         project, root_commit = _project(home)

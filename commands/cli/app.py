@@ -10,6 +10,7 @@ from commands.cli.exits import MEANING, ExitCode
 from commands.cli.explain import explain
 from commands.cli.failures import SYSTEM_ERRORS, Bug, Interrupted, OutputFailed, SystemRefused, UsageInvalid
 from commands.cli.gate import gate, resume, stop
+from commands.cli.past import diff, replay, show
 from commands.cli.setup import config, init
 from commands.cli.show import log, status, why
 from ledger import __version__
@@ -39,7 +40,7 @@ def cli(context: click.Context) -> None:
         context.exit(ExitCode.USAGE)
 
 
-for _command in (init, gate, status, log, why, resume, stop, config, explain):
+for _command in (init, gate, status, log, why, show, replay, diff, resume, stop, config, explain):
     cli.add_command(_command)
 
 

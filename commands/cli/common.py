@@ -41,6 +41,12 @@ def at_option(function: Function) -> Function:
     )(function)
 
 
+def refuse_both(option: str, value: object, other: str, other_value: object) -> None:
+    """Raise a usage error when both options are given, because they contradict each other."""
+    if value not in (None, False) and other_value not in (None, False):
+        raise click.UsageError(f"{option} and {other} cannot be given together")
+
+
 def run_argument(function: Function) -> Function:
     """`RUN`: a run id, a prefix of one, or `latest`."""
     return click.argument("run", default="latest", metavar="[RUN]")(function)

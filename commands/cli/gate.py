@@ -3,6 +3,7 @@
 import click
 
 from commands.cli.common import (
+    at_option,
     emit_json,
     emit_lines,
     home,
@@ -42,22 +43,26 @@ def gate(ref: str, baseline: str | None, as_json: bool, store: str | None) -> Ex
 @run_argument
 @click.option("--from", "step", required=True, metavar="STEP", help="The step to take up again, such as gate.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, take no lock and write nothing.")
+@at_option
 @json_option
 @store_option
-def resume(run: str, step: str, dry_run: bool, as_json: bool, store: str | None) -> ExitCode:
+def resume(run: str, step: str, dry_run: bool, at: str | None, as_json: bool, store: str | None) -> ExitCode:
     """Take a run up again: only what is still owed is run.
 
-    What was measured stands. A run that is finished but left something unmeasured gets its rounds anew.
+    What was measured stands. A run that is finished but left something unmeasured gets its rounds anew. With --dry-run,
+    --at tells what resuming would have done then.
     """
     from commands import gating
     from commands.cli.display import open_display
     from commands.render.resume import resume_lines
 
+    if at is not None and not dry_run:
+        raise click.UsageError("the past cannot be resumed; --at goes with --dry-run")
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
     if dry_run:
-        plan = gating.dry_run(place, name, step)
+        plan = gating.dry_run(place, name, step, at)
         if as_json:
             emit_json(plan)
         else:

@@ -4,7 +4,17 @@ import time
 
 import click
 
-from commands.cli.common import emit_json, emit_lines, home, json_option, run_argument, store_option, width
+from commands.cli.common import (
+    at_option,
+    emit_json,
+    emit_lines,
+    home,
+    json_option,
+    refuse_both,
+    run_argument,
+    store_option,
+    width,
+)
 from commands.cli.exits import ExitCode
 from commands.cli.failures import TestUnknown
 from commands.render.events import event_line
@@ -16,6 +26,7 @@ from ledger.events import Unknown
 from ledger.record import RecordedEvent
 from ledger.tables import ClassRow
 from projections.gate.why import Why, explain, explain_side, matching
+from projections.run.moment import Past
 from projections.run.summary import RunSummary
 
 FOLLOW_SECONDS = 0.5
@@ -24,15 +35,18 @@ FOLLOW_SECONDS = 0.5
 @click.command(short_help="Where a run stands and what to do next.")
 @run_argument
 @click.option("--watch", is_flag=True, help="Show it again whenever it changes, until the run has ended.")
+@at_option
 @json_option
 @store_option
-def status(run: str, watch: bool, as_json: bool, store: str | None) -> ExitCode:
+def status(run: str, watch: bool, at: str | None, as_json: bool, store: str | None) -> ExitCode:
     """Where a run stands: its verdict, what decided it, what is owed and what to type next."""
+    refuse_both("--at", at, "--watch", watch)
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
+        past = opened.past(name, at)
         while True:
-            version, summary = opened.version(), opened.summary(name)
+            version, summary = opened.version(), opened.summary(name, past)
             _show(summary, as_json, again=watch)
             if not watch or summary.state != "running":
                 return ExitCode.PASSED
@@ -52,21 +66,24 @@ def _show(summary: RunSummary, as_json: bool, *, again: bool) -> None:
 @click.command(short_help="The events of a run, oldest first.")
 @run_argument
 @click.option("--follow", is_flag=True, help="Go on with new events until the run has ended.")
+@at_option
 @json_option
 @store_option
-def log(run: str, follow: bool, as_json: bool, store: str | None) -> ExitCode:
+def log(run: str, follow: bool, at: str | None, as_json: bool, store: str | None) -> ExitCode:
     """The events of a run, oldest first.
 
     With --json one JSON document a line.
     """
+    refuse_both("--at", at, "--follow", follow)
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
+        past = opened.past(name, at)
         after, goes_on = 0, True
         while goes_on:
             # Asked before the events are read, so that the last ones are not missed.
             goes_on = follow and opened.summary(name).state == "running"
-            for recorded in opened.events(name, after):
+            for recorded in opened.events(name, after, past):
                 after = recorded.header.position
                 if as_json:
                     emit_json(_event_document(recorded))
@@ -91,16 +108,18 @@ def _event_document(recorded: RecordedEvent) -> dict[str, object]:
 @click.command()
 @click.argument("test")
 @run_argument
+@at_option
 @json_option
 @store_option
-def why(test: str, run: str, as_json: bool, store: str | None) -> ExitCode:
+def why(test: str, run: str, at: str | None, as_json: bool, store: str | None) -> ExitCode:
     """Why TEST has its class: the rule, and what every attempt said.
 
     TEST is a name as `ledger status` prints it, or a part of one that only one test has.
     """
     place = home(store)
     with place.open_ledger() as opened:
-        explained = _explained(opened, opened.find_run(run), test)
+        name = opened.find_run(run)
+        explained = _explained(opened, name, test, opened.past(name, at))
         unmeasured = [attempt for attempt in explained.attempts if attempt.cause and attempt.log]
         logs = {attempt.log: opened.log_end(attempt.log) for attempt in unmeasured if attempt.log}
     if as_json:
@@ -110,9 +129,9 @@ def why(test: str, run: str, as_json: bool, store: str | None) -> ExitCode:
     return ExitCode.PASSED
 
 
-def _explained(opened: OpenLedger, run: str, test: str) -> Why:
-    table, tables = opened.class_tables(run)
-    gate = opened.views(run).gate
+def _explained(opened: OpenLedger, run: str, test: str, past: Past | None) -> Why:
+    table, tables = opened.class_tables(run, past)
+    gate = opened.views(run, past).gate
     as_whole = explain_side(test, table.table, gate)
     return as_whole or explain(_row(matching(table, test), run, test), table.table, gate, tables)
 

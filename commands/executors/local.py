@@ -138,7 +138,9 @@ class _Running:
         exit_code = self._process.poll()
         if exit_code is None:
             return None
-        self._close_handle()
+        if self.handle is not None:
+            os.close(self.handle)
+            self.handle = None
         return _conclude(self.name, self.directory, nothing_run=exit_code == supervisor.NOTHING_RUN)
 
     def stop(self) -> None:
@@ -159,15 +161,9 @@ class _Running:
                 self._process.wait()
 
     def release(self) -> None:
-        """Let go of the pipe and the handle of a supervisor that has ended."""
-        self._close_handle()
+        """Let go of the pipe of a supervisor that has ended."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
-
-    def _close_handle(self) -> None:
-        if self.handle is not None:
-            os.close(self.handle)
-            self.handle = None
 
 
 def _let_go_of_signals(wakeup_fd: int) -> None:

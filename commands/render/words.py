@@ -1,4 +1,4 @@
-"""Small pieces of text: safe strings, lines that fit, durations, counts, times."""
+"""Small pieces of text: safe strings, lines that fit, durations, memory, counts, times."""
 
 import re
 import textwrap
@@ -48,6 +48,12 @@ def seconds(duration_seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def memory(memory_bytes: int) -> str:
+    """An amount of memory in the unit that matters."""
+    mebibytes = memory_bytes / 2**20
+    return f"{round(mebibytes)} MiB" if mebibytes < 1024 else f"{mebibytes / 1024:.1f} GiB"
 
 
 def moment(time: str) -> str:

@@ -14,7 +14,7 @@ from ledger.values import Digest
 
 _FILE = re.compile(r"([0-9a-f]{64})\.gz")
 _DIGEST_BYTES = 32
-_PENDING = 1000
+_PENDING = 10_000
 
 Place = Callable[[int], tuple[str, int]]
 """Gives stream and position of the event with a sequence."""
@@ -23,18 +23,18 @@ Place = Callable[[int], tuple[str, int]]
 class NamedEvidence:
     """The digests that events name, each with the sequence of an event that does.
 
-    Forty bytes per naming, in two arrays: a ledger of a million events names millions of digests, and as objects they
-    would not fit into the memory that verifying may take.
+    Forty bytes per digest, in two arrays: a ledger of a million events names millions of them, and as objects they
+    would not fit into the memory that verifying may take. One that is named again soon is kept once.
     """
 
     def __init__(self) -> None:
         self.malformed: list[tuple[str, int]] = []
         self._digests, self._sequences = bytearray(), array("q")
-        self._pending: list[tuple[Digest, int]] = []
+        self._pending: dict[Digest, int] = {}
 
     def add(self, digest: Digest, sequence: int) -> None:
         """The event with this sequence names this digest."""
-        self._pending.append((digest, sequence))
+        self._pending.setdefault(digest, sequence)
         if len(self._pending) == _PENDING:
             self._pack()
 
@@ -59,22 +59,21 @@ class NamedEvidence:
         try:
             self._pack_all(self._pending)
         except ValueError:
-            for one in self._pending:
+            for digest, sequence in self._pending.items():
                 try:
-                    self._pack_all([one])
+                    self._pack_all({digest: sequence})
                 except ValueError:
-                    self.malformed.append(one)
+                    self.malformed.append((digest, sequence))
         self._pending.clear()
 
-    def _pack_all(self, pending: list[tuple[Digest, int]]) -> None:
+    def _pack_all(self, pending: dict[Digest, int]) -> None:
         """Raises ValueError, and does nothing, when one of them is no digest."""
-        digests = [digest for digest, _ in pending]
-        joined = "".join(digests)
+        joined = "".join(pending)
         packed = bytes.fromhex(joined)
-        if packed.hex() != joined or any(len(digest) != 2 * _DIGEST_BYTES for digest in digests):
+        if packed.hex() != joined or set(map(len, pending)) - {2 * _DIGEST_BYTES}:
             raise ValueError("not a digest")
         self._digests += packed
-        self._sequences.extend(sequence for _, sequence in pending)
+        self._sequences.extend(pending.values())
 
 
 class EvidenceCounts(NamedTuple):

@@ -7,6 +7,7 @@ and a row that a walk through the table does not reach may be found by the entry
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import cache
 
 from msgspec import Struct
 
@@ -67,10 +68,7 @@ def open_damaged(place: Place) -> tuple[sqlite3.Connection, list[Finding]]:
 
 def check_schema(connection: sqlite3.Connection) -> Iterator[Finding]:
     """Whether tables, indexes and triggers are those that this program makes."""
-    with closing(sqlite3.connect(":memory:")) as fresh:
-        for statement in STATEMENTS:
-            fresh.execute(statement)
-        expected = _schema(fresh)
+    expected = _expected_schema()
     try:
         found = _schema(connection)
     except UNREADABLE as error:
@@ -169,6 +167,14 @@ def _require_ledger(connection: sqlite3.Connection, place: Place) -> None:
         raise LedgerMissing(f"{place} is an empty database", "there is nothing to verify")
     if not ours:
         raise ForeignLedger(f"{place} is the database of another program", "name another place for the ledger")
+
+
+@cache
+def _expected_schema() -> dict[str, tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for statement in STATEMENTS:
+            fresh.execute(statement)
+        return _schema(fresh)
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, tuple[object, ...]]:

@@ -52,8 +52,8 @@ class UsageChange(Struct, frozen=True, kw_only=True):
 
 
 class RunDiff(Struct, frozen=True, kw_only=True):
-    """The difference of two runs. All facts are listed, equal ones too; `classes` lists only the tests that changed, and
-    is None when one of the runs has no verdict."""
+    """The difference of two runs. All facts are listed, equal ones too; `classes` lists only the tests that changed,
+    and is None when one of the runs has no verdict."""
 
     left: str
     right: str

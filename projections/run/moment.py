@@ -48,6 +48,11 @@ class Past(Struct, frozen=True, kw_only=True):
     sequence: int
     time: datetime
 
+    @property
+    def as_of(self) -> str:
+        """The time as it is stored in documents."""
+        return self.time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
 
 def parse_moment(text: str) -> Moment:
     """Read a moment; a time without an offset is UTC. Raises MomentUnknown."""

@@ -44,8 +44,8 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     """Where a run stands. `state` is running, interrupted (its driver is gone), stopped or finished; `verdict` is None
     until it is decided; `counts` is cases per class; `next_command` is what to type next, "" for nothing.
 
-    `as_of` is "" for now, else the moment in the past that is looked at, in UTC. The state may then also be open: it had
-    not ended, and whether its driver was alive is not known."""
+    `as_of` is "" for now, else the moment in the past that is looked at, in UTC. The state may then also be open: it
+    had not ended, and whether its driver was alive is not known."""
 
     run: str
     state: str
@@ -71,11 +71,11 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     as_of: str
 
 
-def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, past: bool = False) -> RunSummary:
-    """The summary at this moment, which may be `past`; `alive` says whether the run's lock is held."""
+def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: str = "") -> RunSummary:
+    """The summary at this moment; `alive` says whether the run's lock is held, `as_of` that the moment is past."""
     run, verdict = views.run, views.gate.verdict
     outstanding = owed_entries(views)
-    state = "open" if past and run.status == "open" else _state(views, alive)
+    state = "open" if as_of and run.status == "open" else _state(views, alive)
     return RunSummary(
         run=run.run,
         state=state,
@@ -97,8 +97,8 @@ def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, past: b
         progress=gate_progress(run, views.gate, now),
         position=run.position,
         sequence=run.sequence,
-        next_command="" if past else _next_command(state, bool(outstanding), run.run),
-        as_of=now.isoformat(timespec="microseconds").replace("+00:00", "Z") if past else "",
+        next_command="" if as_of else _next_command(state, bool(outstanding), run.run),
+        as_of=as_of,
     )
 
 

@@ -13,8 +13,6 @@ from collections import Counter, deque
 from itertools import count
 from pathlib import Path
 
-from lib import report
-
 from commands.decide.next import next_message
 from commands.loop import Loop
 from commands.messages import CreateLedger, RecordAttempt, StartRun, TakeRun
@@ -25,7 +23,8 @@ from ledger.record import Actor
 from ledger.store.reader import Reader
 from ledger.store.writer import Writer
 from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, TargetRow, encode_document
-from ledger.values import SIDES, Side, TestId
+from ledger.values import Side, TestId
+from scripts.bench.lib import report
 
 RUN = "20300102-030405-abcd"
 LEDGER_FILE = "ledger.sqlite"
@@ -76,7 +75,7 @@ class Gate:
                 dirty=False,
                 policy=policy,
                 config="f" * 64,
-            )  # fmt: skip
+            )
         )
         self._loop.handle(TakeRun(stream=RUN, host="here", pid=4711))
         while self._loop.views(RUN).run.status != "finished":

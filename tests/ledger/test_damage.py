@@ -86,10 +86,14 @@ def test_a_damage_is_found_and_its_place_is_named(ledger: Path, damage: str, pag
     assert events_before(copy, RUN) == read(ledger, RUN)[:untouched_in_run]
 
 
-def test_an_event_that_was_moved_to_another_sequence_is_found(ledger: Path) -> None:
+@pytest.mark.parametrize("page_size", [1, 2, 200])
+def test_an_event_that_was_moved_to_another_sequence_is_found(ledger: Path, page_size: int) -> None:
     copy = edited(ledger, "UPDATE events SET sequence = 99 WHERE sequence = 5")
-    assert events_before(copy, None) == read(ledger)[:4]
-    assert [event.sequence for event in events_before(copy, RUN)] == [2, 3, 99]
+    with Reader.open(copy) as reader:
+        for stream, sequence in ((None, 6), (RUN, 7)):
+            with pytest.raises(LedgerDamaged, match="missing or moved") as caught:
+                list(reader.events(stream, page_size=page_size))
+            assert caught.value.sequence == sequence
 
 
 def test_an_added_copy_of_an_event_is_found(ledger: Path) -> None:
@@ -205,6 +209,22 @@ def test_a_file_whose_table_is_another_one_is_damaged(ledger: Path) -> None:
 def content(ledger: Path) -> bytes:
     """The bytes of a file in which nothing stands in the way of a change."""
     return edited(ledger).read_bytes()
+
+
+def test_streams_in_another_order_than_ours_are_damage_and_no_endless_search(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Writer.open(path, create=True) as writer:
+        fill(writer)
+        writer.append([*on("a", started()), *on("B", started())], {"a": 0, "B": 0}, stamp("names"))
+    with raw(path) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, 'TEXT NOT NULL', 'TEXT COLLATE NOCASE NOT NULL')"
+        )
+    with raw(path) as connection:
+        connection.execute("REINDEX")
+    with Reader.open(path) as reader, pytest.raises(LedgerDamaged, match="out of order"):
+        reader.streams()
 
 
 def assert_prefix_or_failure(damaged: Path, original: list[RecordedEvent]) -> None:

@@ -46,6 +46,9 @@ PURE_COMMANDS = (
     "commands.render",
     "commands.config.settings",
     "commands.causes",
+    # Taking decisions again must not be able to do anything.
+    "commands.replay",
+    "commands.reconsider",
 )
 BELOW_LOOP = ("ledger", "projections", *PURE_COMMANDS, *PORTS, "commands.config", "commands.runners")
 BELOW_WIRING = (*BELOW_LOOP, "commands.loop", "commands.driver")

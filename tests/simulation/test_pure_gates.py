@@ -22,7 +22,7 @@ SIDES_OF_SHARDS = [
     f"{shard}/{side}" for shard in (COLLECTION, "shard-1", "shard-2") for side in ("candidate", "baseline")
 ]
 ENDS: tuple[End, ...] = ("dies", "blind", "lost", "cut")
-SLOW = settings(max_examples=60, deadline=None)
+SLOW = settings(max_examples=40, deadline=None)
 
 policies = st.builds(
     GatePolicy,

@@ -92,9 +92,9 @@ class Project:
         return Answer(ended.returncode, ended.stdout, ended.stderr)
 
     @contextlib.contextmanager
-    def started(self, *arguments: str) -> Iterator["Program"]:
-        """`ledger` while it runs; whatever is left of it at the end is killed."""
-        program = Program(self, arguments)
+    def started(self, *arguments: str, name: str = "started") -> Iterator["Program"]:
+        """`ledger` while it runs; whatever is left of it at the end is killed. `name` is for programs side by side."""
+        program = Program(self, arguments, name)
         try:
             yield program
         finally:
@@ -108,9 +108,8 @@ class Project:
 class Program:
     """A `ledger` that runs, with what it printed so far in files."""
 
-    def __init__(self, project: Project, arguments: tuple[str, ...]) -> None:
-        self.project = project
-        self._out, self._err = (project.root / f"started.{name}" for name in ("out", "err"))
+    def __init__(self, project: Project, arguments: tuple[str, ...], name: str) -> None:
+        self._out, self._err = project.root / f"{name}.out", project.root / f"{name}.err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             # Started by a shell in the background it would ignore SIGINT; a session of its own has it as a user has.
             self.process = subprocess.Popen(
@@ -122,6 +121,10 @@ class Program:
         """What is on standard error so far."""
         return self._err.read_text("utf-8")
 
+    def printed(self) -> str:
+        """What is on standard output so far."""
+        return self._out.read_text("utf-8")
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program alone."""
         self.process.send_signal(number)
@@ -129,7 +132,7 @@ class Program:
     def end(self) -> Answer:
         """Wait for its end."""
         code = self.process.wait(DEADLINE_SECONDS)
-        return Answer(code, self._out.read_text("utf-8"), self.told())
+        return Answer(code, self.printed(), self.told())
 
     def kill(self) -> None:
         """End it without any chance to tidy up."""

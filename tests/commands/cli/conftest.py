@@ -39,20 +39,23 @@ KILLER = {
         """
 }
 HARMLESS = {"tests/test_killer.py": "def test_before():\n    pass\n"}
-SLOW = {
-    "tests/test_slow.py": """
-        import os, pathlib, time
+WAITS = """
+    import os, pathlib, signal, time
 
-        def test_quick():
-            pass
+    MARKS = pathlib.Path(os.environ["MARKS"])
 
-        def test_slow():
-            pathlib.Path(os.environ["MARKS"], str(os.getpid())).touch()
-            for _ in range(600):
-                time.sleep(0.1)
-        """
-}
-"""Two tests, of which the second runs for a minute and leaves a mark when it begins."""
+    def test_quick():
+        pass
+
+    def test_that_waits():
+        (MARKS / str(os.getpid())).touch()
+        for _ in range(600):
+            if (MARKS / "go").exists():
+                return
+            time.sleep(0.1)
+    """
+"""Two tests, of which the second leaves a mark when it begins and waits to be let go on."""
+
 SETTINGS = {"ledger.toml": "[gate]\nparallel = 2\nshards = 1\nrounds = 1\n"}
 
 
@@ -80,9 +83,9 @@ def make_empty(root: Path) -> tuple[Project, Answer]:
     return project, project.ledger("gate")
 
 
-def slow_project(root: Path) -> Project:
-    """A project whose tests take longer than any test here."""
-    project = Project.make(root, SLOW | SETTINGS, {"README.txt": "Slow.\n"})
+def waiting_project(root: Path, tests: str = WAITS) -> Project:
+    """A project whose tests wait to be let go on."""
+    project = Project.make(root, {"tests/test_waits.py": tests} | SETTINGS, {"README.txt": "Waits.\n"})
     (root / "marks").mkdir()
     settings = root / ".config" / "release-ledger" / "config.toml"
     settings.parent.mkdir(parents=True)
@@ -91,13 +94,18 @@ def slow_project(root: Path) -> Project:
 
 
 def both_sides_run(project: Project, program: Program) -> None:
-    """Wait until the slow test runs on both sides."""
+    """Wait until the tests wait on both sides."""
     wait_until(lambda: len(list((project.root / "marks").iterdir())) == 2, program.told)
+
+
+def let_go_on(project: Project) -> None:
+    """Let the tests that wait go on, now and whenever they are run again."""
+    (project.root / "marks" / "go").touch()
 
 
 def make_stopped(root: Path) -> tuple[Project, Answer]:
     """A gate that was stopped by a signal while tests were running."""
-    project = slow_project(root)
+    project = waiting_project(root)
     with project.started("gate") as gate:
         both_sides_run(project, gate)
         gate.signal(signal.SIGINT)
@@ -106,7 +114,7 @@ def make_stopped(root: Path) -> tuple[Project, Answer]:
 
 def make_interrupted(root: Path) -> tuple[Project, Answer]:
     """A gate whose driver was killed while tests were running."""
-    project = slow_project(root)
+    project = waiting_project(root)
     with project.started("gate") as gate:
         both_sides_run(project, gate)
         gate.kill()

@@ -81,7 +81,7 @@ def test_resuming_a_run_that_owes_nothing_answers_with_its_verdict(history: Hist
         ["status", "--store", "no-such-directory"],
         ["explain", "no-such-code"],
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
 def test_what_cannot_be_understood_ends_with_two(arguments: list[str], history: Histories, ask: Ask) -> None:
     project, _ = history("passed")
@@ -98,7 +98,7 @@ def test_what_cannot_be_understood_ends_with_two(arguments: list[str], history: 
         (["resume", "--from", "no-such-step", "--dry-run"], "step-unknown"),
         (["init"], "already-initialized"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
 def test_a_rule_that_says_no_ends_with_four(arguments: list[str], error: str, history: Histories, ask: Ask) -> None:
     project, _ = history("passed")
@@ -225,7 +225,7 @@ def test_an_error_of_the_machine_is_no_bug(history: Histories, ask: Ask, monkeyp
         (["init"], "already-initialized"),
         (["explain", "no-such-code"], "code-unknown"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
 def test_an_error_is_one_document_too(arguments: list[str], code: str, history: Histories, ask: Ask) -> None:
     project, _ = history("passed")
