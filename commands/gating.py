@@ -9,7 +9,7 @@ from typing import Protocol
 from commands.decide.base import Documents
 from commands.decide.registry import decide
 from commands.messages import ResumeRun, StartRun
-from commands.render.words import short
+from commands.render.words import safe, short
 from commands.wiring import Home, Workshop, build_driver, open_workshop
 from ledger.tables import encode_document
 from projections.registry import RunViews
@@ -88,9 +88,9 @@ def _start_message(home: Home, ref: str, baseline: str | None) -> StartRun:
         stream=run,
         run=run,
         candidate=candidate,
-        candidate_ref=ref,
+        candidate_ref=safe(ref),
         baseline=base_commit,
-        baseline_ref=base_ref,
+        baseline_ref=safe(base_ref),
         baseline_reason=base_reason,
         dirty=bool(git.dirty_paths(1).paths),
         policy=settings.gate,

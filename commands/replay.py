@@ -14,7 +14,8 @@ command wrote is one decision. Its finding is, first match wins:
 | the decision gives exactly the events that are recorded                                  | agree         |
 | the decision gives other events or none, or is refused                                   | disagree      |
 
-What cannot be derived again is said to be so; it never counts as agreement.
+What cannot be derived again is said to be so; it never counts as agreement. A command that was left out whole may go
+unnoticed here: that everything is there is for the digests and links to show, which reading checks.
 """
 
 from collections.abc import Callable, Iterable, Iterator

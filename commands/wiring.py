@@ -1,6 +1,7 @@
 """The composition root: where implementations are chosen and put together. Heavy parts are imported when they are
 used."""
 
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -261,6 +262,8 @@ def build_driver(
         if workshop.loop.views(run).run.status == "finished" and (left := workplace.remove()):
             note(left)
     finally:
+        # A signal from here on must not be written to what is closed now.
+        signal.set_wakeup_fd(-1)
         executor.close()
 
 

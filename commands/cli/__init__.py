@@ -1,6 +1,7 @@
 """The command line. This module stays light: `ledger --version` must not pay for anything else."""
 
 import sys
+from io import TextIOWrapper
 
 
 def main() -> None:
@@ -15,6 +16,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(8)
     for stream in (sys.stdout, sys.stderr):
-        # What a terminal's encoding lacks is shown escaped rather than not at all.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        # What a terminal's encoding lacks is shown escaped rather than not at all. A closed stream is None.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))

@@ -80,7 +80,7 @@ def _table(views: RunViews) -> "Table":
     failed = f", {progress.failed} with failures" if progress.failed else ""
     table = Table(title=f"{progress.completed} of {progress.total} jobs done{failed}", title_justify="left", box=None)
     table.add_column("job", no_wrap=True)
-    table.add_column("where it stands")
+    table.add_column("state")
     table.add_column("time", justify="right", no_wrap=True)
     stands = {f"{side.shard}/{side.side}": standing(side, views.run.policy) for side in views.gate.sides.values()}
     shown = sorted(progress.groups, key=lambda group: _FIRST.index(group.state))[:MOST_ROWS]

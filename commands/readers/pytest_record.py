@@ -20,7 +20,7 @@ MESSAGE_CHARACTERS = 4000
 _RANK: dict[Outcome, int] = {"passed": 0, "xpassed": 1, "xfailed": 2, "skipped": 3, "error": 4, "failed": 5}
 
 
-class Phase(Struct, frozen=True, array_like=True):
+class Phase(Struct, frozen=True, array_like=True, gc=False):
     """One report about a test. `expected` is the reason of an expected failure, None where none was expected."""
 
     when: Literal["setup", "call", "teardown"]
@@ -32,7 +32,7 @@ class Phase(Struct, frozen=True, array_like=True):
     subtest: bool = False
 
 
-class _Line(Struct, frozen=True, array_like=True):
+class _Line(Struct, frozen=True, array_like=True, gc=False):
     process: str
     number: int
 

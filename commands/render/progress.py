@@ -25,7 +25,7 @@ def changes(gate: GateView, policy: GatePolicy) -> Iterable[Change]:
             number = attempt.started.attempt
             yield Change(job, number, False, f"started, attempt {number}" if number > 1 else "started")
             if attempt.recorded:
-                again = side.running is not None or side.status(policy.rounds) == "owed"
+                again = attempt is not side.attempts[-1] or side.status(policy.rounds) == "owed"
                 yield Change(job, number, True, _outcome(attempt.recorded, again=again))
 
 

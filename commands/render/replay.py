@@ -10,7 +10,7 @@ from commands.reconsider import Reconsidered
 from commands.render.diff import class_lines, fact_lines
 from commands.render.events import describe
 from commands.render.words import clipped, count, safe, wrapped
-from commands.replay import Answer, Finding, Outcome, Report
+from commands.replay import Answer, AnsweredEvent, Finding, Outcome, Report
 
 OUTCOMES: tuple[Outcome, ...] = ("agree", "disagree", "not-derivable")
 MOST_FINDINGS = 50
@@ -65,15 +65,15 @@ def _both(recorded: Answer, derived: Answer, width: int) -> Iterable[str]:
             yield from wrapped(f"  {name:<9} {line}", width, " " * 12)
     for ours, theirs in zip(recorded.events, derived.events, strict=False):
         if ours.tag == theirs.tag:
-            yield from _fields(ours.event, theirs.event, width)
+            yield from _fields(ours, theirs, width)
 
 
-def _fields(recorded: object, derived: object, width: int) -> Iterable[str]:
+def _fields(recorded: AnsweredEvent, derived: AnsweredEvent, width: int) -> Iterable[str]:
     """The fields of an event that are not the same."""
-    left, right = msgspec.to_builtins(recorded), msgspec.to_builtins(derived)
+    left, right = msgspec.to_builtins(recorded.event), msgspec.to_builtins(derived.event)
     for name in left:
         if left[name] != right[name]:
-            yield f"  {name}"
+            yield f"  {recorded.tag}, {name}"
             for label, value in (("recorded", left[name]), ("derived", right[name])):
                 yield clipped(f"    {label:<9} {safe(json.dumps(value, ensure_ascii=False))}", width)
 

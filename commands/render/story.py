@@ -7,7 +7,7 @@ import msgspec
 from commands.render.words import clipped, count, counted, memory, moment, safe, seconds, wrapped
 from ledger.events import JudgedCase
 from ledger.values import Digest
-from projections.run.story import RunStory, StoryAttempt, StoryVerdict, Told
+from projections.run.story import RunStory, StoryAttempt, StoryDriver, StoryTurn, StoryVerdict, Told
 from projections.run.summary import SummarySide
 
 MOST_ATTEMPTS = 60
@@ -69,18 +69,23 @@ def _named(digest: Digest) -> str:
 
 def _happened(story: RunStory, width: int) -> Iterable[str]:
     """Drivers, stops, resumptions and verdicts in the order of the ledger."""
-    told: list[tuple[Told, str]] = []
-    for driver in story.drivers:
-        replaced = f"; the driver of term {driver.term - 1} {driver.replaced}" if driver.replaced else ""
-        told.append((driver.told, f"driven by process {driver.pid} on {driver.host}, term {driver.term}{replaced}"))
-    for turn in story.turns:
-        owed = f", owing {', '.join(turn.owed) or 'nothing'}" if turn.kind == "resumed" else ""
-        told.append((turn.told, f"{turn.kind}: {turn.detail}{owed}"))
-    for verdict in story.verdicts:
-        told.append((verdict.told, f"verdict: {verdict.verdict}"))
+    told = [(driver.told, _driver(driver)) for driver in story.drivers]
+    told += [(turn.told, _turn(turn)) for turn in story.turns]
+    told += [(verdict.told, f"verdict: {verdict.verdict}") for verdict in story.verdicts]
     for where, what in sorted(told, key=lambda one: one[0].sequence):
         line = f"  {moment(where.time)}  #{where.position} @{where.sequence}  {what}, by {where.actor.who}"
         yield from wrapped(line, width, _INDENT)
+
+
+def _driver(driver: StoryDriver) -> str:
+    replaced = f"; the driver of term {driver.term - 1} {driver.replaced}" if driver.replaced else ""
+    return f"driven by process {driver.pid} on {driver.host}, term {driver.term}{replaced}"
+
+
+def _turn(turn: StoryTurn) -> str:
+    if turn.kind == "resumed":
+        return f"resumed from {turn.detail}, owing {', '.join(turn.owed) or 'nothing'}"
+    return "stopped by a signal" if turn.detail == "interrupted" else "stopped on request"
 
 
 def _planned(story: RunStory, width: int) -> Iterable[str]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from ledger.disk import make_directory, sync_directory
 from ledger.errors import EvidenceDamaged, StoreUnwritable
@@ -17,6 +17,12 @@ from ledger.values import Digest
 _CHUNK_BYTES = 1 << 18
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HINT = "put the same bytes again, or measure again what it is the evidence of"
+
+
+class Readable(Protocol):
+    """What can be read in pieces, up to empty bytes at its end."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 class EvidenceStore:
@@ -44,7 +50,11 @@ class EvidenceStore:
         Raises StoreUnwritable, and OSError when the file itself cannot be opened.
         """
         with path.open("rb") as source:
-            return self._put(source)
+            return self.put_stream(source)
+
+    def put_stream(self, source: "Readable") -> Digest:
+        """Keep what is read to its end, in bounded memory, and return its digest. Raises StoreUnwritable."""
+        return self._put(source)
 
     def get(self, digest: Digest) -> bytes:
         """The bytes of this digest. Raises EvidenceDamaged when they are missing or altered."""
@@ -95,7 +105,7 @@ class EvidenceStore:
             raise EvidenceDamaged(f"{digest!r} is not a digest", "the event that names it is not one of this program")
         return self.directory / f"{digest[:2]}/{digest}.gz"
 
-    def _put(self, source: BinaryIO) -> Digest:
+    def _put(self, source: Readable) -> Digest:
         with self._explained():
             make_directory(self.directory)
             temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
@@ -139,7 +149,7 @@ def _damaged(path: Path, error: Exception) -> EvidenceDamaged:
     return EvidenceDamaged(f"{path} is damaged: {error}", _HINT)
 
 
-def _compress(source: BinaryIO, path: Path) -> Digest:
+def _compress(source: Readable, path: Path) -> Digest:
     """Write what is read as a new, synced file, the same bytes for the same content; give the content's digest."""
     import gzip
 
@@ -151,7 +161,7 @@ def _compress(source: BinaryIO, path: Path) -> Digest:
     return digest
 
 
-def _copy(source: BinaryIO, target: BinaryIO | None) -> Digest:
+def _copy(source: Readable, target: BinaryIO | None) -> Digest:
     """Read to the end, write to the target if there is one, and give the digest of what was read."""
     hashed = sha256()
     while chunk := source.read(_CHUNK_BYTES):

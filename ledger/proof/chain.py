@@ -75,7 +75,7 @@ class Chain:
             try:
                 header, event = decode_stored(row[1], row[2])
             except (LedgerDamaged, TypeError) as error:
-                self._undecodable(row, str(error))
+                self._undecodable(row, error)
                 continue
             stream, position = header.stream, header.position
             if (
@@ -118,7 +118,8 @@ class Chain:
         self._follow_sequence(row[0])
         actual = event_digest(row[1], row[2])
         if actual != row[3]:
-            self._tell("event-changed", f"its bytes have the digest {actual}", *_columns(row), row[0])
+            what = f"its bytes have the digest {actual[:12]}, not the stored one"
+            self._tell("event-changed", what, *_columns(row), row[0])
             self._go_on(*self._likely(row, header), row[0], row[3], actual)
             return
         place = (header.stream, header.position, row[0])
@@ -137,13 +138,16 @@ class Chain:
         self._check_time(header, row[0])
         self._look_inside(header, event, row[0])
 
-    def _undecodable(self, row: StoredRow, why: str) -> None:
-        """A row of which header or payload cannot be read."""
-        self._follow_sequence(row[0])
+    def _undecodable(self, row: StoredRow, error: Exception) -> None:
+        """A row of which header or payload cannot be read, or is not even there."""
+        expected = self._sequence + 1
         bare = row[1] is None or row[2] is None
+        what = f"a part of the row is gone; it comes after @{self._sequence}" if bare else str(error)
+        if row[0] >= expected:
+            self._follow_sequence(row[0])
         actual = _NOT_KNOWN if bare else event_digest(row[1], row[2])
         code = "event-undecodable" if actual == row[3] else "event-changed"
-        self._tell(code, why, *_columns(row), row[0])
+        self._tell(code, what, *_columns(row), row[0], doubtful_from=min(row[0], expected))
         self._go_on(*_columns(row), row[0], row[3], actual)
 
     def _unreadable(self, row: Unreadable) -> None:
@@ -173,7 +177,8 @@ class Chain:
             self._tell("events-missing", what, "", 0, expected)
             self._command = None
         elif sequence < expected:
-            self._tell("event-reordered", f"in the file it comes after @{self._sequence}", "", 0, sequence)
+            what = f"in the file it comes after @{self._sequence}"
+            self._tell("event-reordered", what, "", 0, sequence, doubtful_from=expected)
         self._sequence = max(sequence, self._sequence)
 
     def _check_ledger(self, header: Header, event: Event, place: tuple[str, int, int]) -> None:

@@ -15,10 +15,10 @@ from ledger.errors import ForeignLedger, LedgerDamaged, LedgerMissing
 from ledger.proof.findings import Finding
 from ledger.store.api import Place
 from ledger.store.rows import SELECT_ROW, StoredRow
-from ledger.store.sqlite.connect import connect_read_only, read_failure, uri
+from ledger.store.sqlite.connect import FAILURES, connect_read_only, read_failure, uri
 from ledger.store.sqlite.schema import APPLICATION_ID, STATEMENTS, is_blank
 
-UNREADABLE = (sqlite3.Error, MemoryError, OverflowError)
+UNREADABLE = (*FAILURES, MemoryError, OverflowError)
 """What reading a damaged file may raise: a length that rotted can ask for more memory than there is."""
 
 MOST_MESSAGES = 1000
@@ -144,7 +144,7 @@ def _row_of(
 def _connect_leniently(place: Place) -> sqlite3.Connection:
     """A connection to a file that is shorter than its head says, or of whose schema only a part makes sense."""
     connection = sqlite3.connect(uri(place, "ro"), uri=True, isolation_level=None)
-    with suppress(sqlite3.Error):
+    with suppress(*FAILURES):
         connection.execute("PRAGMA writable_schema = ON")
         # The first statement fails with the schema; those that follow are read against what could be made of it.
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -157,7 +157,7 @@ def _require_ledger(connection: sqlite3.Connection, place: Place) -> None:
         blank = is_blank(connection)
         mark = connection.execute("PRAGMA application_id").fetchone()[0]
         ours = mark == APPLICATION_ID or "events" in _schema(connection)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         failure = read_failure(error, place)
         if isinstance(failure, LedgerDamaged):
             # What is wrong with it is for the checks to say.

@@ -5,6 +5,12 @@ from pathlib import Path
 from ledger.errors import Conflict, LedgerError
 from ledger.values import Digest
 
+LEDGER_FILE = "ledger.sqlite"
+"""The file in the directory of a ledger that holds its events."""
+
+EVIDENCE = "evidence"
+"""The folder in the directory of a ledger that holds the evidence."""
+
 Place = Path | str
 """Where a ledger is: the path of its file, or `memory:NAME` (a str) for one that lives as long as its writer."""
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any, NamedTuple, Self
 
 from ledger.errors import LedgerDamaged, LedgerError
-from ledger.events import LedgerCreated
+from ledger.events import STREAM, LedgerCreated
 from ledger.record import RecordedEvent
 from ledger.store.api import Links, Place
 from ledger.store.rows import FIRST_ROW, SELECT_ROW, StoredRow, damaged, verified, verified_identity
@@ -16,6 +16,8 @@ from ledger.values import Digest
 
 PAGE_SIZE = 200
 """Larger pages do not fit the processor's cache and take longer for each event."""
+
+_LAST_CHARACTER = "\U0010ffff"
 
 
 class Head(NamedTuple):
@@ -122,22 +124,29 @@ class Reader:
         position: int = self._select("SELECT ifnull(max(position), 0) FROM events WHERE stream=?", stream)[0][0]
         return position
 
-    def streams(self) -> list[StreamHead]:
-        """Every stream with its last event, in the order in which the streams began."""
+    def streams(self, prefix: str = "") -> list[StreamHead]:
+        """Every stream whose name has this prefix, with its last event, in the order in which the streams began."""
         found: list[tuple[int, StreamHead]] = []
-        before = ""
+        before, last_name = prefix, prefix + _LAST_CHARACTER
         # Stepping through the index from name to name does not touch the rest of the events.
-        query = "SELECT stream, sequence FROM events WHERE stream>? ORDER BY stream, position LIMIT 1"
-        while rows := self._select(query, before):
+        query = "SELECT stream, sequence FROM events WHERE stream{}? AND stream<? ORDER BY stream, position LIMIT 1"
+        first_query, next_query = query.format(">="), query.format(">")
+        while rows := self._select(next_query if found else first_query, before, last_name):
             name, first = rows[0]
             last = self._select(
                 "SELECT position, sequence FROM events WHERE stream=? ORDER BY position DESC LIMIT 1", name
             )
-            if not last or name <= before:
+            if not last or (name <= before and found):
                 raise LedgerDamaged(f"the index of the streams is out of order after {before!r}")
             found.append((first, StreamHead(name, *last[0])))
             before = name
         return [head for _, head in sorted(found)]
+
+    def newest_run(self) -> str | None:
+        """The stream of the run that began last, None when there is none. It costs no more than to read that run."""
+        query = "SELECT stream FROM events WHERE position=1 AND stream<>? ORDER BY sequence DESC LIMIT 1"
+        rows = self._select(query, STREAM)
+        return rows[0][0] if rows else None
 
     def data_version(self) -> int:
         """A number that changes when another connection has committed: cheap to ask for again and again."""

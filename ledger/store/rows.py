@@ -5,8 +5,10 @@ from typing import Any
 
 from ledger.codec import decode_stored
 from ledger.errors import LedgerDamaged
-from ledger.events import LedgerCreated
-from ledger.record import RecordedEvent, event_digest
+from ledger.events import Event, LedgerCreated
+from ledger.record import Header, RecordedEvent, event_digest
+from ledger.store.api import Links
+from ledger.values import Digest
 
 SELECT_ROW = (
     "SELECT sequence, CAST(header AS BLOB), CAST(payload AS BLOB), digest,"
@@ -40,6 +42,25 @@ def verified_identity(first: StoredRow) -> LedgerCreated:
     if first[0] != 1 or not isinstance(event, LedgerCreated):
         raise damaged(first, "the ledger does not begin with ledger-created")
     return event
+
+
+def linked(header: bytes, payload: bytes, links: Links, ledger_id: str) -> tuple[Header, Event, Digest]:
+    """What these stored bytes say, with their digest, after checking that they come next; `links` then holds them.
+
+    For events without the row of a ledger around them; a `ledger_id` of "" is any. Raises LedgerDamaged, without a place,
+    when they are unreadable, belong to another ledger, or do not link to the event before them in their stream.
+    """
+    told, event = decode_stored(header, payload)
+    position, previous = links.get(told.stream, (0, ""))
+    if ledger_id and told.ledger != ledger_id:
+        raise LedgerDamaged("the event belongs to another ledger")
+    if told.position != position + 1:
+        raise LedgerDamaged(f"#{told.position} of {told.stream} does not follow #{position}")
+    if told.previous != previous:
+        raise LedgerDamaged(f"#{told.position} of {told.stream} does not link to the event before it")
+    digest = event_digest(header, payload)
+    links[told.stream] = (told.position, digest)
+    return told, event, digest
 
 
 def damaged(row: StoredRow, message: str) -> LedgerDamaged:

@@ -1,7 +1,7 @@
 """Appending to a ledger: atomic over streams, refused when a stream has moved on, checked before it is written."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
@@ -12,12 +12,12 @@ from eventsourcing.sqlite import SQLiteCursor
 from ledger.codec import encode
 from ledger.disk import make_directory
 from ledger.errors import Conflict, StoreUnwritable
-from ledger.events import STREAM, LedgerCreated
+from ledger.events import STREAM, Event, LedgerCreated
 from ledger.record import Header, NewEvent, RecordedEvent, Stamp
 from ledger.store.api import CommandRepeated, Links, Place
-from ledger.store.rows import FIRST_ROW, SELECT_ROW, verified, verified_identity
+from ledger.store.rows import FIRST_ROW, SELECT_ROW, linked, verified, verified_identity
 from ledger.store.sqlite.connect import FAILURES, connect_read_only, is_memory, require_version, uri, write_failure
-from ledger.store.sqlite.recorder import LedgerDatastore, LedgerRecorder, Row, make_row
+from ledger.store.sqlite.recorder import LedgerDatastore, LedgerRecorder, Row, make_row, stored_row
 from ledger.store.sqlite.schema import format_version, is_blank, refuse_newer
 
 
@@ -73,6 +73,25 @@ class Writer:
         self._ledger_id = ledger_id
         return recorded
 
+    def append_stored(self, events: Iterable[tuple[bytes, bytes]], after: Mapping[str, int]) -> None:
+        """Append all of these events, or none, byte for byte as they are stored elsewhere: header and payload of each.
+
+        `after` names every stream that is written, as in `append`. Raises what `append` does, and LedgerDamaged for an
+        event that does not link to the one before it.
+        """
+        with self._transaction() as cursor:
+            links = {stream: self._head(cursor, stream, position) for stream, position in after.items()}
+            sequence = self._recorder.last_sequence(cursor)
+            ledger_id = self._identity(cursor, sequence, ()) if sequence else ""
+            for header, payload in events:
+                sequence += 1
+                told, event, digest = linked(header, payload, links, ledger_id)
+                if told.stream not in after:
+                    raise ValueError(f"the position of {told.stream!r} is not given")
+                if sequence == 1:
+                    ledger_id = _begun_by(told.stream, event)
+                self._recorder.insert_rows(cursor, [stored_row(sequence, told, header, payload, digest)])
+
     def close(self) -> None:
         """Close the connection."""
         self._recorder.datastore.close()
@@ -118,10 +137,7 @@ class Writer:
         if self._ledger_id:
             return self._ledger_id
         if sequence == 0:
-            first = events[0] if events else None
-            if first is None or first.stream != STREAM or not isinstance(first.event, LedgerCreated):
-                raise ValueError(f"the first event of a ledger is ledger-created, in the stream {STREAM!r}")
-            return first.event.ledger_id
+            return _begun_by(events[0].stream, events[0].event) if events else _begun_by("", None)
         cursor.execute(FIRST_ROW)
         return verified_identity(tuple(cursor.fetchone())).ledger_id
 
@@ -148,6 +164,13 @@ def _placed(
         recorded.append(RecordedEvent(sequence + index + 1, header, new.event, digest))
         rows.append(row)
     return recorded, rows
+
+
+def _begun_by(stream: str, event: Event | None) -> str:
+    """The id of the ledger that begins with this event. Raises ValueError when none does."""
+    if stream != STREAM or not isinstance(event, LedgerCreated):
+        raise ValueError(f"the first event of a ledger is ledger-created, in the stream {STREAM!r}")
+    return event.ledger_id
 
 
 def _make_directory(path: Path) -> None:

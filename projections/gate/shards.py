@@ -134,12 +134,16 @@ def _attempt_recorded(view: GateView, event: AttemptRecorded, recorded: Recorded
 
 
 def _take_results(side: ShardSide, started: AttemptStarted, event: AttemptRecorded) -> None:
-    """What is missing counts more than the claim to be complete; an attempt that says neither has measured nothing."""
+    """What is listed as missing counts more than a claim to be complete.
+
+    An attempt that died after its last target is not complete and has nothing missing: all that it was asked for was
+    measured. One that lists nothing although it did not measure everything has measured nothing that can be told apart.
+    """
     side.attention.update(event.attention)
     if event.missing:
         side.missing = {missing.target: missing.cause for missing in event.missing}
         side.suspects.update((m.target, event.attempt) for m in event.missing if m.cause != NOT_REACHED)
-    elif event.complete:
+    elif event.complete or 0 < event.targets == event.measured_targets:
         side.missing = {}
     elif started.targets is not None:
         side.missing = dict.fromkeys(started.targets, event.cause or "unmeasured")

@@ -56,6 +56,11 @@ class Project(NamedTuple):
             [LEDGER, *arguments], cwd=self.checkout, env=self.variables, capture_output=True, text=True, check=False
         )
 
+    def told(self, ended: subprocess.CompletedProcess[str]) -> str:
+        """What a command printed, with the crash reports that there are."""
+        reports = Path(self.variables["TMPDIR"]).glob("ledger-crash-*")
+        return "\n".join([ended.stdout, ended.stderr, *(report.read_text("utf-8") for report in reports)])
+
 
 def make_project(home: Path, python: Path, gate: Mapping[str, int]) -> Project:
     """A repository of all releases in `home/checkout`, with the last one checked out; `gate` are settings of the gate.
@@ -98,7 +103,7 @@ def write_release(directory: Path, release: Release) -> None:
         shutil.copytree(_source_tree(release.tests) / "tests", directory / "tests")
 
 
-def test_python(pins: str) -> Path:
+def interpreter_of(pins: str) -> Path:
     """The interpreter of an environment with exactly what `pins/NAME.txt` names."""
     requirements = PINS / f"{pins}.txt"
 
@@ -113,7 +118,7 @@ def test_python(pins: str) -> Path:
 def _source_tree(version: str) -> Path:
     """The unpacked source distribution of a version.
 
-    pip asks the build backend for metadata before it hands a source distribution over, so the backend is pinned as well.
+    pip asks the build backend for metadata before it hands a source distribution over, so the backend is pinned, too.
     """
     requirements, backend = PINS / f"click-{version}.txt", PINS / "build.txt"
     pip = (sys.executable, "-m", "pip")

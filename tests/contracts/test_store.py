@@ -186,10 +186,8 @@ def test_a_reading_that_was_broken_off_can_be_taken_up_again(filled: Writer, pla
         for counted in (taken - 1, taken):
             links: Links = {}
             with Reader.open(place) as reader:
-                reading = reader.events(stream, links=links)
-                for _ in range(taken):
-                    next(reading)
-                reading.close()
+                for _ in zip(range(taken), reader.events(stream, links=links), strict=False):
+                    pass
                 assert list(reader.events(stream, after=counted, links=links)) == read(place, stream)[counted:]
 
 

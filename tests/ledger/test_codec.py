@@ -15,7 +15,7 @@ from msgspec import Struct
 from ledger import codec
 from ledger.codec import UPCASTERS, decode, decode_stored, encode, encode_header
 from ledger.errors import LedgerDamaged
-from ledger.events import TAGS, TYPES, AttemptRecorded, Event, LedgerCreated, StepStarted, Unknown
+from ledger.events import TAGS, TYPES, AttemptRecorded, Event, StepStarted, Unknown
 from ledger.record import Actor, Header
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -231,4 +231,3 @@ def test_a_damage_of_the_codec_names_no_place_of_its_own() -> None:
     with pytest.raises(LedgerDamaged) as caught:
         decode("ledger-created", 1, b"{}")
     assert (caught.value.stream, caught.value.position, caught.value.sequence) == ("", 0, 0)
-    assert decode(*encode(LedgerCreated(ledger_id="1", project="p", root_commit=None, format_version=1)))

@@ -179,10 +179,10 @@ def test_a_ledger_that_does_not_begin_at_the_beginning_gives_nothing(ledger: Pat
 
 
 def test_a_command_of_which_an_event_was_removed_is_not_given_in_part(ledger: Path) -> None:
-    for sequence in (5, 6):
+    for command, sequence in (("fill-3", 5), ("fill-3", 6), ("fill-4", 8)):
         copy = edited(ledger, f"DELETE FROM events WHERE sequence = {sequence}")
         with Reader.open(copy) as reader, pytest.raises(LedgerDamaged):
-            reader.by_command("fill-3")
+            reader.by_command(command)
 
 
 @pytest.mark.parametrize("column", ["payload", "header", "digest", "tag", "command"])
@@ -209,6 +209,17 @@ def test_a_file_whose_table_is_another_one_is_damaged(ledger: Path) -> None:
 def content(ledger: Path) -> bytes:
     """The bytes of a file in which nothing stands in the way of a change."""
     return edited(ledger).read_bytes()
+
+
+def test_a_failure_that_quotes_bytes_of_the_file_which_are_no_text_is_damage(ledger: Path) -> None:
+    copy = edited(ledger)
+    with raw(copy) as connection:
+        connection.execute("CREATE TABLE extra (x)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE' WHERE name = 'extra'")
+    for opening in (Reader.open, Writer.open):
+        with pytest.raises(LedgerDamaged, match="not a readable ledger"):
+            opening(copy)
 
 
 def test_streams_in_another_order_than_ours_are_damage_and_no_endless_search(tmp_path: Path) -> None:

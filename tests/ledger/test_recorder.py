@@ -1,11 +1,13 @@
 """Our recorder passes the test cases that the event-store library has for recorders, in a file and in memory."""
 
 import json
+import sqlite3
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from uuid import uuid4
 
-from eventsourcing.persistence import StoredEvent
+from eventsourcing.persistence import PersistenceError, StoredEvent
 from eventsourcing.tests import persistence
 
 from ledger.record import event_digest
@@ -81,3 +83,26 @@ def test_what_comes_in_through_the_library_is_digested_and_linked_too(tmp_path: 
         rows = connection.execute("SELECT header, payload, digest FROM events").fetchall()
     assert [event_digest(header.encode(), payload.encode()) for header, payload, _ in rows] == [row[2] for row in rows]
     assert [json.loads(header)["previous"] for header, _, _ in rows] == ["", "", rows[0][2]]
+
+
+def test_a_recorder_that_is_closed_while_other_threads_use_it_lets_them_finish(tmp_path: Path) -> None:
+    for number in range(20):
+        recorder = LedgerRecorder(LedgerDatastore(uri(tmp_path / f"{number}.db", "rwc")))
+        recorder.create_table()
+        recorder.insert_events([StoredEvent("a", position, "x", b"{}") for position in range(500)])
+        failures: list[Exception] = []
+
+        def read_until_closed(recorder: LedgerRecorder, failures: list[Exception]) -> None:
+            try:
+                while True:
+                    recorder.select_notifications(start=None, limit=500)
+            except (PersistenceError, sqlite3.ProgrammingError) as error:
+                failures.append(error)
+
+        threads = [Thread(target=read_until_closed, args=(recorder, failures)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        recorder.datastore.close()
+        for thread in threads:
+            thread.join(timeout=30)
+        assert len(failures) == 3

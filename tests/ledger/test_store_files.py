@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import ForeignLedger, LedgerDamaged, LedgerMissing, NewerFormat, StoreUnwritable
+from ledger.errors import ForeignLedger, LedgerDamaged, LedgerError, LedgerMissing, NewerFormat, StoreUnwritable
 from ledger.store.api import StoreUnreadable
 from ledger.store.reader import Reader
 from ledger.store.writer import Writer
@@ -344,6 +344,22 @@ def test_a_ledger_that_another_process_keeps_busy_is_unwritable(path: Path, monk
         other.rollback()
         writer.append(on(RUN, started()), {RUN: 5}, stamp("late"))
     assert len(read(path)) == 10
+
+
+def test_a_commit_that_fails_writes_nothing_and_the_next_one_is_not_hindered(path: Path) -> None:
+    def refuse_commit(action: int, operation: str | None, *_: object) -> int:
+        refused = action == sqlite3.SQLITE_TRANSACTION and operation == "COMMIT"
+        return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+    with Writer.open(path) as writer:
+        connection = writer._recorder.datastore._connection._sqlite_conn
+        connection.set_authorizer(refuse_commit)
+        with pytest.raises(LedgerError, match="not authorized"):
+            writer.append(on(RUN, started()), {RUN: 5}, stamp("refused"))
+        connection.set_authorizer(None)
+        assert len(read(path)) == 9
+        writer.append(on(RUN, started()), {RUN: 5}, stamp("let through"))
+    assert [event.header.command for event in read(path)][9:] == ["let through"]
 
 
 FILL_UP = """

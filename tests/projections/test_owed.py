@@ -262,15 +262,17 @@ def test_a_side_without_rounds_stays_owed_and_a_resume_gives_it_its_rounds_anew(
 
 def test_a_baseline_that_was_compared_owes_what_a_later_candidate_attempt_brings_up() -> None:
     policy = GatePolicy(baseline="on-failure", rounds=1)
-    events = [
+    before = [
         *begun(policy), *collections(), planned(PLAN),
         attempt_started(), attempt_recorded(missing={"b.py": "signalled"}, measured=2, attention=("a.py",)),
         attempt_started(side="baseline", targets=("a.py",)), attempt_recorded(side="baseline"),
-        ResumeStarted(step="gate", number=1, owed=("shard-1/candidate",)),
-        attempt_started(attempt=2, targets=("b.py",)), attempt_recorded(attempt=2, attention=("b.py",)),
     ]  # fmt: skip
-    (entry,) = owed(views_of(*events).gate, policy)
+    resumed = ResumeStarted(step="gate", number=1, owed=("shard-1/candidate",))
+    after = [attempt_started(attempt=2, targets=("b.py",)), attempt_recorded(attempt=2, attention=("b.py",))]
+    (entry,) = owed(views_of(*before, resumed, *after).gate, policy)
     assert entry == Owed("shard-1", "baseline", "owed", ("b.py",), True)
+    (spent,) = owed(views_of(*before, *after).gate, policy)
+    assert spent == Owed("shard-1", "baseline", "unmeasured", ("b.py",), False)
 
 
 def test_targets_that_kill_in_turn_cannot_keep_another_from_running() -> None:

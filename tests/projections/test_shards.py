@@ -90,7 +90,14 @@ def test_a_narrowed_attempt_that_can_tell_nothing_apart_leaves_what_it_was_asked
     assert side.covered == set()
 
 
-@pytest.mark.parametrize("measured", [0, 1, 2])
+def test_an_attempt_that_died_after_its_last_target_has_measured_them_all() -> None:
+    died = attempt_recorded(cause="session-ended-early", measured=2)
+    assert not died.complete
+    assert side_after(attempt_started(), died).measured
+    assert side_after(attempt_started(targets=("a.py", "b.py")), died).covered == {"a.py", "b.py"}
+
+
+@pytest.mark.parametrize("measured", [0, 1])
 def test_an_incomplete_attempt_that_lists_nothing_as_missing_measures_nothing(measured: int) -> None:
     contradiction = attempt_recorded(complete=False, measured=measured, targets=2)
     assert not side_after(attempt_started(), contradiction).measured

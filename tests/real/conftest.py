@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.real.project import Project, make_project, test_python
+from scripts.real.project import Project, interpreter_of, make_project
 from tests.real.gates import Gate
 from tests.real.oracle import PlainRun, plain_run
 
@@ -33,7 +33,7 @@ def project_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Proj
 
     @cache
     def make(pins: str) -> Project:
-        return make_project(tmp_path_factory.mktemp(pins), test_python(pins), SETTINGS)
+        return make_project(tmp_path_factory.mktemp(pins), interpreter_of(pins), SETTINGS)
 
     return make
 
@@ -45,7 +45,7 @@ def plain_run_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str
     @cache
     def make(pins: str, tag: str) -> PlainRun:
         home: Path = tmp_path_factory.mktemp("plain")
-        return plain_run(home, test_python(pins), tag)
+        return plain_run(home, interpreter_of(pins), tag)
 
     return make
 
@@ -55,5 +55,5 @@ def undisturbed(project_of: Callable[[str], Project]) -> Gate:
     """A gate that finds regressions and is left alone."""
     project = project_of("pytest-8")
     ended = project.ledger("gate", *BROKEN_PROMISES)
-    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert ended.returncode == 1, project.told(ended)
     return Gate.newest(project)

@@ -13,10 +13,8 @@ from scripts.real.project import RACES, RELEASES, plain_variables, write_release
 PLAIN_RUN_SECONDS = 300.0
 
 
-class Test(NamedTuple):
+class Reported(NamedTuple):
     """A test as a JUnit report names it. `name` is "" for a file that cannot be collected, `place` for no class."""
-
-    __test__ = False
 
     file: str
     place: str
@@ -33,13 +31,13 @@ class PlainRun:
     """What one plain run of pytest reported about a tree."""
 
     tree: Path
-    passed: frozenset[Test]
-    failed: frozenset[Test]
-    skipped: frozenset[Test]
-    expected_to_fail: frozenset[Test]
+    passed: frozenset[Reported]
+    failed: frozenset[Reported]
+    skipped: frozenset[Reported]
+    expected_to_fail: frozenset[Reported]
 
     @cached_property
-    def tests(self) -> frozenset[Test]:
+    def tests(self) -> frozenset[Reported]:
         """Everything that was reported."""
         return self.passed | self.failed | self.skipped | self.expected_to_fail
 
@@ -59,8 +57,8 @@ class Expected:
     """The verdict, the class of every test, and the tests that block."""
 
     verdict: str
-    classes: dict[Test, str]
-    blocking: frozenset[Test]
+    classes: dict[Reported, str]
+    blocking: frozenset[Reported]
 
 
 def plain_run(home: Path, python: Path, tag: str) -> PlainRun:
@@ -79,7 +77,7 @@ def plain_run(home: Path, python: Path, tag: str) -> PlainRun:
 
 def _read_report(tree: Path, root: ElementTree.Element) -> PlainRun:
     """The tests of a report by what became of them; its own totals have to agree."""
-    found: dict[str, set[Test]] = {"passed": set(), "failed": set(), "skipped": set(), "xfailed": set()}
+    found: dict[str, set[Reported]] = {"passed": set(), "failed": set(), "skipped": set(), "xfailed": set()}
     elements = list(root.iter("testcase"))
     for element in elements:
         children = {child.tag: child for child in element}
@@ -103,14 +101,14 @@ def _read_report(tree: Path, root: ElementTree.Element) -> PlainRun:
     )
 
 
-def _named(element: ElementTree.Element) -> Test:
+def _named(element: ElementTree.Element) -> Reported:
     """A file that cannot be collected has no class name, and the name of its module for a name."""
     file, place = element.get("file", ""), element.get("classname", "")
     module = file.removesuffix(".py").replace("/", ".")
     if not place:
         assert element.get("name") == module
-        return Test(file, "", "")
-    return Test(file, place.removeprefix(module).removeprefix("."), element.get("name", ""))
+        return Reported(file, "", "")
+    return Reported(file, place.removeprefix(module).removeprefix("."), element.get("name", ""))
 
 
 def expected(candidate: PlainRun, baseline: PlainRun) -> Expected:
@@ -136,7 +134,7 @@ def expected(candidate: PlainRun, baseline: PlainRun) -> Expected:
     return Expected("failed" if blocking else "passed", classes, blocking)
 
 
-def _hidden(gone: frozenset[Test], candidate: PlainRun, baseline: PlainRun) -> frozenset[Test]:
+def _hidden(gone: frozenset[Reported], candidate: PlainRun, baseline: PlainRun) -> frozenset[Reported]:
     """Those that are gone with all of their variants although nobody touched their file."""
     alive = {test.function for test in candidate.tests}
     untouched = {test.file for test in gone if candidate.bytes_of(test.file) == baseline.bytes_of(test.file)}

@@ -16,7 +16,7 @@ from ledger.tables import ClassRow
 from scripts.real.project import LEDGER, Project
 from tests.real.conftest import BROKEN_PROMISES
 from tests.real.gates import Gate, ledger_file, marked_processes
-from tests.real.oracle import PlainRun, Test, expected
+from tests.real.oracle import PlainRun, Reported, expected
 
 pytestmark = [pytest.mark.slow, pytest.mark.real]
 
@@ -38,7 +38,7 @@ def test_every_class_and_the_verdict_are_what_plain_runs_say(
     answer = expected(plain_run_of(pins, tag), plain_run_of(pins, "8.2.1"))
     project = project_of(pins)
     ended = project.ledger("gate", tag, "--baseline", "8.2.1", "--json")
-    assert ended.returncode == (FAILED if answer.verdict == "failed" else 0), ended.stdout + ended.stderr
+    assert ended.returncode == (FAILED if answer.verdict == "failed" else 0), project.told(ended)
     summary, gate = json.loads(ended.stdout), Gate.newest(project)
     rows = gate.class_rows()
     assert {named(row): row.case_class for row in rows} == answer.classes
@@ -52,21 +52,21 @@ def test_every_class_and_the_verdict_are_what_plain_runs_say(
     assert gate.leftovers() == []
 
 
-def named(row: ClassRow) -> Test:
+def named(row: ClassRow) -> Reported:
     """The test of a row under the name that a JUnit report gives it."""
     if not row.test.path:
-        return Test(row.test.target, "", "")
+        return Reported(row.test.target, "", "")
     *places, name = row.test.path
     variant = "" if row.test.variant is None else f"[{row.test.variant}]"
-    return Test(row.test.target, ".".join(places), name + variant)
+    return Reported(row.test.target, ".".join(places), name + variant)
 
 
 def test_the_trees_are_worth_a_gate(plain_run_of: Callable[[str, str], PlainRun]) -> None:
     """What the other tests rely on: regressions in the one gate, a file that nobody can collect in another."""
     answer = expected(plain_run_of("pytest-8", "8.3.0-with-old-tests"), plain_run_of("pytest-8", "8.2.1"))
-    assert Test("tests/test_basic.py", "", "test_choice_argument_none") in answer.blocking
+    assert Reported("tests/test_basic.py", "", "test_choice_argument_none") in answer.blocking
     answer = expected(plain_run_of("pytest-9", "8.3.0"), plain_run_of("pytest-9", "8.2.1"))
-    assert answer.classes[Test("tests/test_basic.py", "", "")] == "preexisting"
+    assert answer.classes[Reported("tests/test_basic.py", "", "")] == "preexisting"
     assert len({test.file for test in answer.classes}) == 20
 
 
@@ -82,7 +82,7 @@ def test_a_killed_gate_is_resumed_to_the_same_answer(seed: int, undisturbed: Gat
         resumed = start(project, "resume", run, "--from", "gate")
         kill_at(resumed, project, known, dice, runs_of(project)[run] + dice.randint(1, 6))
     ended = project.ledger("resume", run, "--from", "gate")
-    assert ended.returncode == FAILED, ended.stdout + ended.stderr
+    assert ended.returncode == FAILED, project.told(ended)
     resumed_gate = Gate.newest(project)
     assert resumed_gate.run == run
     assert resumed_gate.verdict.verdict == undisturbed.verdict.verdict
@@ -116,18 +116,26 @@ def kill_at(
     process: subprocess.Popen[bytes], project: Project, known: dict[str, int], dice: random.Random, position: int
 ) -> bool:
     """Kill the driver, or its process group, a little after its run has so many events; False if it ended before."""
+    delay_seconds, whole_group = dice.uniform(0.0, 0.4), dice.random() < 0.5
+    try:
+        wait_for_event(process, project, known, position)
+        process.wait(delay_seconds)
+    except subprocess.TimeoutExpired:
+        (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
+    except BaseException:
+        process.kill()
+        raise
+    return process.wait() == -signal.SIGKILL
+
+
+def wait_for_event(process: subprocess.Popen[bytes], project: Project, known: dict[str, int], position: int) -> None:
+    """Wait until the one run that is not known yet has so many events, or the process has ended."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while max((length for run, length in runs_of(project).items() if run not in known), default=0) < position:
-        if process.poll() is not None:
-            return False
         assert time.monotonic() < deadline, f"the gate does not come to event {position}"
+        if process.poll() is not None:
+            return
         time.sleep(0.01)
-    try:
-        process.wait(dice.uniform(0.0, 0.4))
-        return False
-    except subprocess.TimeoutExpired:
-        (os.kill if dice.random() < 0.5 else os.killpg)(process.pid, signal.SIGKILL)
-    return process.wait() == -signal.SIGKILL
 
 
 def test_leftover_processes_would_be_found() -> None:

@@ -200,7 +200,7 @@ class PureGate:
         return record_message(
             started.shard, started.side, started.attempt, measured=len(measured),
             missing=listed if told or self._random.random() < 0.5 else {},
-            cause=CAUSES[end or "dies"] if listed else None, counted=end != "cut",
+            cause=CAUSES[end or "dies"] if listed or end else None, counted=end != "cut",
             attention=tuple(t for t in measured if started.side == "candidate" and self._needs_attention(t)),
             table=None if end == "lost" else self._store(table),
         )  # fmt: skip

@@ -28,6 +28,8 @@ _UNWRITABLE = {
         "another process keeps it busy",
         "find the process that holds it open, or try again later",
     ),
+    "SQLITE_PROTOCOL": ("too many processes open it at once", "try again"),
+    "SQLITE_NOMEM": ("there is no memory left", "free some memory and try again"),
     "SQLITE_LOCKED": ("another connection keeps it busy", "try again later"),
 }
 

@@ -37,11 +37,15 @@ def make_row(sequence: int, header: Header, payload: bytes) -> tuple[Row, Digest
     """The row of an event, with the header as it will be stored, and the digest over both."""
     stored = encode_header(header)
     digest = event_digest(stored, payload)
-    row = (
+    return stored_row(sequence, header, stored, payload, digest), digest
+
+
+def stored_row(sequence: int, header: Header, stored: bytes, payload: bytes, digest: Digest) -> Row:
+    """The row of an event whose header has these bytes."""
+    return (
         sequence, header.stream, header.position, header.tag, header.version,
         stored.decode(), payload.decode(), digest, header.command, header.index,
     )  # fmt: skip
-    return row, digest
 
 
 class ImmediateTransaction(SQLiteTransaction):
@@ -64,8 +68,8 @@ class LedgerDatastore(SQLiteDatastore):
     """One connection, opened at once and kept, for one thread at a time: a pool would cost as much as the rest."""
 
     def __init__(self, db_name: str) -> None:
-        super().__init__(db_name, lock_timeout=BUSY_TIMEOUT_SECONDS, pool_size=1, originator_id_type="text")
         self._lock = RLock()
+        super().__init__(db_name, lock_timeout=BUSY_TIMEOUT_SECONDS, pool_size=1, originator_id_type="text")
         self._connection: SQLiteConnection = self.pool.get_connection()
         self._connection.cursor().execute("PRAGMA synchronous = FULL")
 
@@ -75,6 +79,11 @@ class LedgerDatastore(SQLiteDatastore):
         kind = ImmediateTransaction if commit else SQLiteTransaction
         with self._lock, kind(self._connection, commit=commit) as cursor, cursor:
             yield cursor
+
+    def close(self) -> None:
+        """Close the connection, when no thread is using it: closing it under a running statement ends the process."""
+        with self._lock:
+            super().close()
 
 
 class LedgerRecorder(SQLiteApplicationRecorder):

@@ -2,8 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Histories:
         root = shared / "histories" / name
         with FileLock(shared / f"{name}.lock"):
             if not (root / "answer.json").exists():
+                # What a maker that failed has left would hide from the next test why it did.
+                shutil.rmtree(root, ignore_errors=True)
                 _, answer = MAKERS[name](root)
                 (root / "answer.json").write_text(json.dumps([answer.code, answer.out, answer.err]))
         return Project(root), Answer(*json.loads((root / "answer.json").read_text()))
@@ -150,7 +153,7 @@ Ask = Callable[..., Answer]
 
 
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Ask]:
     """Runs one command line in this process, in a project's directory and environment."""
 
     def answer(project: Project, *arguments: str, directory: Path | None = None, columns: int = 0) -> Answer:
@@ -164,4 +167,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         code = run(arguments)
         return Answer(code, *capsys.readouterr())
 
-    return answer
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield answer
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

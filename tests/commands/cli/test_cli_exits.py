@@ -214,29 +214,6 @@ def test_an_error_of_the_machine_is_no_bug(history: Histories, ask: Ask, monkeyp
     assert "/some/file" in answer.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["status", "no-such-run"], "run-unknown"),
-        (["gate", "no-such-ref"], "ref-unknown"),
-        (["gate", "--nonsense"], "usage-invalid"),
-        (["why", "no_such_test"], "test-unknown"),
-        (["resume", "--from", "no-such-step"], "step-unknown"),
-        (["init"], "already-initialized"),
-        (["explain", "no-such-code"], "code-unknown"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
-)
-def test_an_error_is_one_document_too(arguments: list[str], code: str, history: Histories, ask: Ask) -> None:
-    project, _ = history("passed")
-    answer = ask(project, *arguments, "--json")
-    error = json.loads(answer.out)["error"]
-    assert (error["code"], answer.error_code) == (code, code)
-    assert error["message"]
-    assert error["hint"]
-    assert error["message"] in answer.err
-
-
 def test_every_exit_code_has_a_meaning_in_the_help(ask: Ask, tmp_path: Path) -> None:
     tmp_path.joinpath("project").mkdir()
     answer = ask(Project(tmp_path), "--help")

@@ -1,13 +1,13 @@
 """What each command prints, wide and narrow, compared with what was recorded: read the diff when it changes."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.commands.cli.conftest import CALC, TESTS, Ask, Histories
+from commands.cli.exits import ExitCode
+from tests.commands.cli.conftest import CALC, TESTS, Ask, Histories, both_sides_run, waiting_project
 from tests.support.cli import Answer, Project
 
 pytestmark = pytest.mark.real
@@ -20,7 +20,9 @@ COMMANDS = ("", "config", "explain", "gate", "init", "log", "resume", "status", 
 REDACTED = (
     (re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}"), "20300101-000000-0000"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2030-01-01 00:00:00 UTC"),
-    (re.compile(r"\b\d+(\.\d)? (ms|s)\b"), "0.0 s"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"), "2030-01-01T00:00:00.000000Z"),
+    (re.compile(r"held by \S+ on \S+, process \d+"), "held by somebody on host, process 0000"),
+    (re.compile(r"\b(\d+ min )?\d+(\.\d)? (ms|s)\b"), "0.0 s"),
     (re.compile(r"process \d+ on [^\s,]+"), "process 0000 on host"),
     (re.compile(r"#\d+ +@\d+ +"), "#0    @0     "),
     (re.compile(r"@\d+"), "@0"),
@@ -127,6 +129,18 @@ def test_stopping_what_nobody_drives_changes_nothing(history: Histories, ask: As
     assert (project.store / "ledger.sqlite").read_bytes() == before
 
 
+@pytest.mark.slow
+def test_a_run_that_is_driven_is_shown_and_stopped(tmp_path: Path, ask: Ask, golden: Golden) -> None:
+    project = waiting_project(tmp_path)
+    with project.started("gate") as gate:
+        both_sides_run(project, gate)
+        golden("cli/status-running.txt", both_widths(ask, project, "status"))
+        golden("cli/dry-run-running.txt", both_widths(ask, project, "resume", "--from", "gate", "--dry-run"))
+        golden("cli/gate-refused.txt", transcript(project, ("ledger gate", ask(project, "gate"))))
+        golden("cli/stop-running.txt", transcript(project, ("ledger stop", ask(project, "stop"))))
+        assert gate.end().code == ExitCode.OUTSTANDING
+
+
 def test_a_repository_is_set_up(tmp_path: Path, ask: Ask, golden: Golden) -> None:
     project = Project.make(tmp_path, CALC | TESTS)
     first, again = ask(project, "init"), ask(project, "init")
@@ -136,11 +150,9 @@ def test_a_repository_is_set_up(tmp_path: Path, ask: Ask, golden: Golden) -> Non
 
 def test_the_settings_are_shown_with_where_they_come_from(tmp_path: Path, ask: Ask, golden: Golden) -> None:
     project = Project.make(tmp_path, CALC)
-    project.write({"ledger.toml": '[gate]\nrounds = 3\n\n[runner.set_environment]\nNAME = "värde"\n'})
-    project.write({".config/release-ledger/config.toml": "[gate]\nrounds = 4\ntime_limit_seconds = '5m'\n"})
-    shutil.move(project.path / ".config", project.root / ".config")
-    # How many processors a machine has is its own affair.
-    project.write({"ledger.toml": "[gate]\nrounds = 3\nparallel = 7\n"})
+    # How many run at a time is set because its default is the machine's own affair.
+    project.write({"ledger.toml": '[gate]\nrounds = 3\nparallel = 7\n\n[runner.set_environment]\nNAME = "värde"\n'})
+    project.write({"../.config/release-ledger/config.toml": "[gate]\nrounds = 4\ntime_limit_seconds = '5m'\n"})
     golden("cli/config.txt", both_widths(ask, project, "config"))
 
 

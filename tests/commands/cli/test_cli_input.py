@@ -132,7 +132,9 @@ def test_the_same_ledger_is_seen_from_a_folder_and_from_a_linked_worktree(
 def test_names_with_spaces_letters_and_bytes_that_are_no_text_work(tmp_path: Path) -> None:
     name = os.fsdecode("a pröject ".encode() + b"\xff")
     project = Project.make(tmp_path, CALC | TESTS | SETTINGS, {"README.txt": "Adds.\n"}, name=name)
-    gate = project.ledger("gate", directory=project.path / "tests")
+    branch = os.fsdecode(b"br\xff")
+    project.git("branch", branch)
+    gate = project.ledger("gate", branch, directory=project.path / "tests")
     assert gate.code == ExitCode.PASSED, gate.err
     assert project.ledger("status").out.startswith("passed")
     assert json.loads(project.ledger("config", "--json").out)["store"] == str(project.store)
@@ -158,6 +160,15 @@ def test_a_reader_that_has_gone_is_no_failure(command: str, history: Histories) 
             [LEDGER, command], cwd=project.path, env=project.environment, check=False, stdout=closed,
             stderr=subprocess.PIPE,
         )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (ExitCode.PASSED, b"")
+
+
+def test_a_closed_output_is_no_failure(history: Histories) -> None:
+    project, _ = history("failed")
+    script = f'exec "{LEDGER}" status >&-'
+    ended = subprocess.run(
+        ["sh", "-c", script], cwd=project.path, env=project.environment, check=False, stderr=subprocess.PIPE
+    )
     assert (ended.returncode, ended.stderr) == (ExitCode.PASSED, b"")
 
 

@@ -98,14 +98,16 @@ def test_while_a_gate_runs_others_are_refused_can_watch_it_and_can_stop_it(proje
         assert status.out.startswith("running: 2 of 4 jobs done")
         assert f"process {gate.process.pid}" in status.out
         assert "running now\n  shard-1/candidate for" in status.out
-        with project.started("log", "--follow", name="follow") as follow:
-            with project.started("status", "--watch", "--json", name="watch") as watch:
-                wait_until(lambda: "shard-1/baseline attempt 1" in follow.printed(), follow.printed)
-                wait_until(lambda: watch.printed() != "")
-                stop = project.ledger("stop")
-                assert (stop.code, stop.err) == (ExitCode.PASSED, "")
-                assert "stopped on request: 2 of 4 jobs done" in stop.out
-                answer, followed, watched = gate.end(), follow.end(), watch.end()
+        with (
+            project.started("log", "--follow", name="follow") as follow,
+            project.started("status", "--watch", "--json", name="watch") as watch,
+        ):
+            wait_until(lambda: "shard-1/baseline attempt 1" in follow.printed(), follow.printed)
+            wait_until(lambda: watch.printed() != "")
+            stop = project.ledger("stop")
+            assert (stop.code, stop.err) == (ExitCode.PASSED, "")
+            assert "stopped on request: 2 of 4 jobs done" in stop.out
+            answer, followed, watched = gate.end(), follow.end(), watch.end()
     assert answer.code == ExitCode.OUTSTANDING
     assert answer.out.startswith("stopped on request")
     assert followed.code == watched.code == ExitCode.PASSED

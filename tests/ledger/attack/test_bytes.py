@@ -1,4 +1,4 @@
-"""Every single byte of a ledger file, changed one at a time: each change is found, or nothing that is stored changed."""
+"""Every byte of a ledger file, changed one at a time: each change is found, or nothing that is stored changed."""
 
 import os
 import random
@@ -23,18 +23,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stored(place: Path) -> tuple[Any, dict[int, tuple[Any, ...]] | None]:
-    """What the file holds, read with nothing but SQLite: schema and marks, and the rows by sequence; None if unreadable."""
+    """What the file holds, read with SQLite alone: schema and marks, and the rows by sequence; None if unreadable."""
     with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = bytes
         try:
             marks = [connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")]
             schema = sorted(connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_master").fetchall())
             whole = connection.execute("PRAGMA integrity_check").fetchall() == [(b"ok",)]
-        except (sqlite3.Error, OverflowError, MemoryError):
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
             return None, None
         try:
             rows = {row[0]: row for row in connection.execute("SELECT * FROM events ORDER BY sequence")}
-        except (sqlite3.Error, OverflowError, MemoryError):
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
             rows = None
         return (marks, schema, whole), rows
 
@@ -49,13 +49,17 @@ def judged(place: Path, before: tuple[Any, Any], said: Verified) -> str:
     if rows is None:
         assert {"event-unreadable", "file-damaged"} & set(said.codes)
         return "found: a part cannot be read"
-    changed = {sequence for sequence in before[1] | rows if before[1].get(sequence) != rows.get(sequence)}
-    if not changed:
-        assert {"file-damaged", "format-differs", "schema-differs"} & set(said.codes)
-        return "found: in the file around the events"
-    first = min(finding.sequence for finding in said.findings if finding.sequence)
-    assert first == min(changed), f"{changed} changed, and {said.findings} was said"
-    return "found: in an event"
+    changed = {sequence for sequence, row in before[1].items() if row != rows.get(sequence)}
+    told = {finding.sequence for finding in said.findings if finding.code.startswith("event")}
+    if changed:
+        assert min(told & before[1].keys()) == min(changed), f"{changed} changed, and {said.findings} was said"
+        return "found: in an event"
+    added = rows.keys() - before[1].keys()
+    if added:
+        assert min(added) in told
+        return "found: an event that was never written"
+    assert {"file-damaged", "format-differs", "schema-differs"} & set(said.codes)
+    return "found: in the file around the events"
 
 
 @pytest.mark.slow

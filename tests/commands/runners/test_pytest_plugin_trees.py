@@ -9,7 +9,7 @@ import pytest
 
 from commands.config.settings import RunnerSettings
 from commands.runners import pytest as adapter
-from tests.commands.sessions import PYTHON, Project, outcomes
+from tests.commands.runners.sessions import PYTHON, Project, outcomes
 
 pytestmark = pytest.mark.real
 
@@ -229,11 +229,14 @@ def test_modules_that_load_themselves_late_are_left_asleep(tmp_path: Path) -> No
             "tests/test_product.py": """
                 import importlib.util, sys
 
-                spec = importlib.util.find_spec("lazily")
-                spec.loader = importlib.util.LazyLoader(spec.loader)
-                module = importlib.util.module_from_spec(spec)
-                sys.modules["lazily"] = module
-                spec.loader.exec_module(module)
+                def put_asleep(name):
+                    spec = importlib.util.find_spec(name)
+                    spec.loader = importlib.util.LazyLoader(spec.loader)
+                    module = importlib.util.module_from_spec(spec)
+                    sys.modules[name] = module
+                    spec.loader.exec_module(module)
+
+                put_asleep("lazily")
                 sys.modules["odd"] = 5
 
                 def test_it(): pass
