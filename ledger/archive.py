@@ -35,6 +35,7 @@ _END_BLOCKS = 2
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SIZE_FIELD = slice(124, 135)
+_SIZE_MAX = 8**11
 _TAR = struct.Struct("100s8s8s8s12s12s8sc100s6s2s32s32s8s8s155s12x")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
@@ -96,6 +97,8 @@ def named_by(header: Header, event: Event) -> set[Digest]:
 
 def write_member(file: BinaryIO, name: str, size: int, chunks: Iterator[bytes]) -> None:
     """Write one member: its header, its content and the zeros up to the next block."""
+    if size >= _SIZE_MAX:
+        raise ArchiveInvalid(f"{name} has {size} bytes, more than an archive can hold")
     file.write(member_header(name, size))
     written = sum(file.write(chunk) for chunk in chunks)
     if written != size:
@@ -277,7 +280,7 @@ def _check_events(archive: ArchiveReader) -> None:
 
 
 def _check_place(number: int, told: Header, event: Event, manifest: Manifest) -> None:
-    """The first event is the creation of this ledger, the second the start of this run, and all others are the run's."""
+    """The first event is the creation of the ledger, the second the start of the run, and all others are the run's."""
     if told.stream != (STREAM if number == 1 else manifest.run):
         raise ArchiveInvalid(f"event {number} is of the stream {told.stream!r}")
     told_there = (manifest.ledger_id, manifest.project, manifest.format_version)
@@ -285,7 +288,9 @@ def _check_place(number: int, told: Header, event: Event, manifest: Manifest) ->
         isinstance(event, LedgerCreated) and (event.ledger_id, event.project, event.format_version) == told_there
     ):
         raise ArchiveInvalid("event 1 is not the creation of the ledger that the manifest tells of")
-    if number == 2 and not isinstance(event, Unknown) and not (
-        isinstance(event, RunStarted) and event.run == manifest.run
+    if (
+        number == 2
+        and not isinstance(event, Unknown)
+        and not (isinstance(event, RunStarted) and event.run == manifest.run)
     ):
         raise ArchiveInvalid("event 2 is not the start of the run")

@@ -1,6 +1,5 @@
 """Attempts on this machine: from a promise to a job, and from the job's end to what is recorded, evidence included."""
 
-import json
 import os
 from pathlib import Path
 
@@ -57,7 +56,7 @@ class LocalAttempts:
             targets = self._targets(views, attempt)
             argv = adapter.run_command(self._settings, ready.python, directory / "tmp")
             targets_file = directory / "targets.json"
-            targets_file.write_text(json.dumps(targets), "utf-8")
+            targets_file.write_text(adapter.targets_document(targets, _suspects(views, attempt)), "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(targets_file)
         policy = views.run.policy
         key = self._workplace.evidence_key(ready, argv, environment, directory, policy.memory_limit_bytes)
@@ -173,6 +172,12 @@ class LocalAttempts:
     def _hint(self, message: str) -> str | None:
         let_through = dict.fromkeys(self._settings.pass_environment, "") | self._settings.set_environment
         return missing_variable_hint(message, os.environ, let_through)
+
+
+def _suspects(views: RunViews, attempt: AttemptStarted) -> list[str]:
+    """The targets that an earlier attempt of this side was busy with when it ended."""
+    missing = views.gate.side(attempt.shard, attempt.side).missing or {}
+    return [target for target, cause in missing.items() if cause != "not-run"]
 
 
 def _read_key(directory: Path) -> Digest | None:

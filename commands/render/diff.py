@@ -55,7 +55,7 @@ def _classes(classes: tuple[ClassChange, ...] | None, width: int) -> list[str]:
 
 
 def _usage(usage: Sequence[UsageChange], width: int) -> Iterable[str]:
-    yield "usage (attempts, time, highest peak of memory)"
+    yield "usage: attempts, time, peak memory"
     for change in usage[:MOST_SHARDS]:
         left, right = _used(change.left), _used(change.right)
         line = f"  {change.what:<22} {left} -> {right}"

@@ -12,13 +12,20 @@ from commands.render.events import describe
 from commands.render.words import clipped, count, safe, wrapped
 from commands.replay import Answer, AnsweredEvent, Finding, Outcome, Report
 
-OUTCOMES: tuple[Outcome, ...] = ("agree", "disagree", "not-derivable")
+OUTCOMES: dict[Outcome, str] = {"agree": "agree", "disagree": "disagree", "not-derivable": "not derivable"}
 MOST_FINDINGS = 50
 
 
 def replay_lines(report: Report, width: int) -> list[str]:
     """The findings of a run."""
-    lines = [*wrapped(_headline(report), width), "", f"run        {report.run}", "", *_table(report.findings)]
+    lines = [
+        *wrapped(_headline(report), width),
+        "",
+        f"run        {report.run}",
+        "",
+        "decisions",
+        *_table(report.findings),
+    ]
     doubtful = [finding for finding in report.findings if finding.outcome != "agree"]
     for finding in doubtful[:MOST_FINDINGS]:
         lines += ["", *_finding(finding, width)]
@@ -42,9 +49,9 @@ def _table(findings: Iterable[Finding]) -> Iterable[str]:
     kinds: dict[str, Counter[Outcome]] = {}
     for finding in findings:
         kinds.setdefault(finding.message or "?", Counter())[finding.outcome] += 1
-    yield f"{'decision':<16} " + " ".join(f"{outcome:>13}" for outcome in OUTCOMES)
     for kind, outcomes in kinds.items():
-        yield f"{safe(kind):<16} " + " ".join(f"{outcomes[outcome]:>13}" for outcome in OUTCOMES)
+        told = (f"{outcomes[outcome]} {words}" for outcome, words in OUTCOMES.items() if outcomes[outcome])
+        yield f"  {safe(kind):<16} {', '.join(told)}"
 
 
 def _finding(finding: Finding, width: int) -> Iterable[str]:

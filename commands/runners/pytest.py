@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -79,9 +79,14 @@ def collect_command(settings: RunnerSettings, python: Path, cache_directory: Pat
 
 
 def run_command(settings: RunnerSettings, python: Path, cache_directory: Path) -> tuple[str, ...]:
-    """The command that runs targets, whatever their number: the variable LEDGER_TARGETS_FILE names a file with a JSON
-    array of them, relative to the tree, in the order in which they run."""
+    """The command that runs targets, whatever their number: the variable LEDGER_TARGETS_FILE names a file that holds
+    their `targets_document`."""
     return _command(settings, python, cache_directory)
+
+
+def targets_document(targets: Sequence[str], last: Sequence[str] = ()) -> str:
+    """What the plug-in reads of the targets: their paths relative to the tree, and those that run after all others."""
+    return json.dumps({"targets": targets, "last": last})
 
 
 def _command(settings: RunnerSettings, python: Path, cache_directory: Path, *more: str) -> tuple[str, ...]:

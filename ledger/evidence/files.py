@@ -39,7 +39,7 @@ class EvidenceStore:
         """Keep these bytes and return their digest. Raises StoreUnwritable."""
         digest = sha256(data).hexdigest()
         if not self.has(digest):
-            return self._put(BytesIO(data))
+            return self.put_stream(BytesIO(data))
         with self._explained():
             self._sync(digest)
         return digest
@@ -52,9 +52,38 @@ class EvidenceStore:
         with path.open("rb") as source:
             return self.put_stream(source)
 
-    def put_stream(self, source: "Readable") -> Digest:
+    def put_stream(self, source: Readable) -> Digest:
         """Keep what is read to its end, in bounded memory, and return its digest. Raises StoreUnwritable."""
-        return self._put(source)
+        with self._explained():
+            make_directory(self.directory)
+            temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
+            try:
+                digest = _compress(source, temporary)
+                if not self.has(digest):
+                    self._rename(temporary, digest)
+                self._sync(digest)
+            finally:
+                temporary.unlink(missing_ok=True)
+        return digest
+
+    def put_from(self, other: "EvidenceStore", digest: Digest) -> None:
+        """Keep a piece of another store too: as a second name of its file where that can be, else as a copy.
+
+        Raises EvidenceDamaged when it is not intact there, and StoreUnwritable.
+        """
+        with other.open(digest) as content, self._explained():
+            make_directory(self.directory)
+            temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
+            try:
+                temporary.hardlink_to(other._path(digest))
+            except OSError:
+                self.put_stream(content)
+                return
+            try:
+                self._rename(temporary, digest)
+                self._sync(digest)
+            finally:
+                temporary.unlink(missing_ok=True)
 
     def get(self, digest: Digest) -> bytes:
         """The bytes of this digest. Raises EvidenceDamaged when they are missing or altered."""
@@ -104,19 +133,6 @@ class EvidenceStore:
         if not _DIGEST.fullmatch(digest):
             raise EvidenceDamaged(f"{digest!r} is not a digest", "the event that names it is not one of this program")
         return self.directory / f"{digest[:2]}/{digest}.gz"
-
-    def _put(self, source: Readable) -> Digest:
-        with self._explained():
-            make_directory(self.directory)
-            temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
-            try:
-                digest = _compress(source, temporary)
-                if not self.has(digest):
-                    self._rename(temporary, digest)
-                self._sync(digest)
-            finally:
-                temporary.unlink(missing_ok=True)
-        return digest
 
     def _rename(self, temporary: Path, digest: Digest) -> None:
         """Bring a written file to its place; a damaged one there gets a second name before it loses this one."""

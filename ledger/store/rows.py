@@ -47,8 +47,8 @@ def verified_identity(first: StoredRow) -> LedgerCreated:
 def linked(header: bytes, payload: bytes, links: Links, ledger_id: str) -> tuple[Header, Event, Digest]:
     """What these stored bytes say, with their digest, after checking that they come next; `links` then holds them.
 
-    For events without the row of a ledger around them; a `ledger_id` of "" is any. Raises LedgerDamaged, without a place,
-    when they are unreadable, belong to another ledger, or do not link to the event before them in their stream.
+    For events without the row of a ledger around them; a `ledger_id` of "" is any. Raises LedgerDamaged, without a
+    place, when they are unreadable, belong to another ledger, or do not link to the event before them in their stream.
     """
     told, event = decode_stored(header, payload)
     position, previous = links.get(told.stream, (0, ""))

@@ -80,26 +80,32 @@ def index(evidence: SideEvidence) -> SideCases:
 def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
     """Every case that either side has, in byte order, with its states.
 
-    A target that cannot be collected on a side is one case there (an empty path), which stands for all its tests; so is
-    a target of the candidate that was not measured and has no case, lest it be lost.
+    A target that cannot be collected on a side is one case there (an empty path), which stands for the tests that are
+    hidden by that, unless it had an error on both sides; so is a target of the candidate that was not measured and has
+    no case, lest it be lost.
     """
     tests = {**candidate.collected, **candidate.reported, **baseline.collected, **baseline.reported}
     named = {test.target for test in (*candidate.collected, *candidate.reported)}
     lost = candidate.evidence.missing.keys() | candidate.targets.keys() - candidate.measured
     tests.update((TestId(target), None) for target in lost - named)
-    variants = {(test.target, test.path) for test in (*candidate.collected, *candidate.reported)}
-    joined = []
-    for test in sorted(tests, key=TestId.sort_key):
-        if test.path and candidate.uncollected(test.target) and not candidate.knows(test):
-            continue
-        joined.append(_join_one(test, candidate, baseline, variants))
-    return joined
+    left = {
+        (test.target, test.path[:length])
+        for test in (*candidate.collected, *candidate.reported)
+        for length in range(1, len(test.path) + 1)
+    }
+    return [
+        _join_one(test, candidate, baseline, left)
+        for test in sorted(tests, key=TestId.sort_key)
+        if not _hidden(test, candidate) or baseline.uncollected(test.target)
+    ]
 
 
-def _join_one(
-    test: TestId, candidate: SideCases, baseline: SideCases, variants: set[tuple[str, tuple[str, ...]]]
-) -> JoinedCase:
-    state, cause = _candidate_state(test, candidate, baseline, variants)
+Names = set[tuple[str, tuple[str, ...]]]
+"""Targets with the names of what is left in them on the candidate: tests without their variants, and their classes."""
+
+
+def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, left: Names) -> JoinedCase:
+    state, cause = _candidate_state(test, candidate, baseline, left)
     other = _baseline_state(test, baseline)
     row = candidate.reported.get(test)
     line = row.line or row.reason if row else ""
@@ -109,16 +115,32 @@ def _join_one(
 
 
 def _candidate_state(
-    test: TestId, candidate: SideCases, baseline: SideCases, variants: set[tuple[str, tuple[str, ...]]]
+    test: TestId, candidate: SideCases, baseline: SideCases, left: Names
 ) -> tuple[CandidateState, str]:
     if not test.path:
         return _collection_state(test, candidate)
-    if not candidate.knows(test):
-        return _gone(test, candidate, baseline, variants)
+    hidden = _hidden(test, candidate)
+    if not candidate.knows(test) and not hidden:
+        return _gone(test, candidate, baseline, left)
     if test.target in candidate.evidence.missing:
         return "unmeasured", candidate.evidence.missing[test.target]
+    if hidden and test.target in candidate.measured:
+        return "failed", ""
     row = candidate.reported.get(test)
     return (_row_state(row), "") if row else ("unmeasured", "not-measured")
+
+
+def _hidden(test: TestId, candidate: SideCases) -> bool:
+    """Whether the candidate may have the test, but could not collect the file or the class that it is in."""
+    if not test.path or candidate.knows(test) or not candidate.uncollected(test.target):
+        return False
+    return test.target not in candidate.measured or _broken_above(test, candidate)
+
+
+def _broken_above(test: TestId, side: SideCases) -> bool:
+    """Whether an attempt reported that the file or a class that the test is in could not be collected."""
+    above = (side.reported.get(TestId(test.target, test.path[:length])) for length in range(len(test.path)))
+    return any(row is not None and row.outcome == "error" for row in above)
 
 
 def _collection_state(test: TestId, candidate: SideCases) -> tuple[CandidateState, str]:
@@ -140,15 +162,13 @@ def _collected_as(test: TestId, side: SideCases) -> RowState:
     return _row_state(row) if row else "passed"
 
 
-def _gone(
-    test: TestId, candidate: SideCases, baseline: SideCases, variants: set[tuple[str, tuple[str, ...]]]
-) -> tuple[CandidateState, str]:
+def _gone(test: TestId, candidate: SideCases, baseline: SideCases, left: Names) -> tuple[CandidateState, str]:
     """A case that the candidate does not have: hidden by a skip of its whole target, vanished, or removed."""
     ours, theirs = candidate.targets.get(test.target), baseline.targets.get(test.target)
     if ours is not None and ours.skipped is not None:
         return "skipped", ""
     identical = ours is not None and theirs is not None and ours.blob is not None and ours.blob == theirs.blob
-    return ("vanished" if identical and (test.target, test.path) not in variants else "removed"), ""
+    return ("vanished" if identical and (test.target, test.path) not in left else "removed"), ""
 
 
 def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
@@ -166,7 +186,7 @@ def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
         return _row_state(row)
     if test in baseline.collected:
         return "unmeasured"
-    return "uncollected" if baseline.uncollected(target) else "absent"
+    return "uncollected" if _broken_above(test, baseline) else "absent"
 
 
 def _row_state(row: CaseRow) -> RowState:

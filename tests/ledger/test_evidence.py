@@ -65,6 +65,8 @@ def test_the_same_content_is_the_same_file_wherever_it_is_put(store: EvidenceSto
     os.utime(tmp_path / "another-name", (0, 0))
     other.put_file(tmp_path / "another-name")
     assert (other.directory / path.relative_to(store.directory)).read_bytes() == path.read_bytes()
+    time_in_the_file = path.read_bytes()[4:8]
+    assert time_in_the_file == bytes(4)
 
 
 def test_what_is_there_is_not_written_again(store: EvidenceStore, path: Path) -> None:
@@ -87,10 +89,12 @@ def test_a_name_is_given_out_only_when_the_file_and_then_its_name_are_on_the_dis
     store: EvidenceStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
+    sizes: list[int] = []
     fsync, replace = os.fsync, os.replace
 
     def noted_fsync(descriptor: int) -> None:
         done.append(f"sync {os.path.realpath(OPEN_FILES / str(descriptor)).removeprefix(str(store.directory.parent))}")
+        sizes.append(os.fstat(descriptor).st_size)
         fsync(descriptor)
 
     def noted_replace(source: str, target: str) -> None:
@@ -103,6 +107,7 @@ def test_a_name_is_given_out_only_when_the_file_and_then_its_name_are_on_the_dis
     made, (written, *rest) = done[:2], done[2:]
     assert made == ["sync ", f"sync {store.directory.parent.parent}"]
     assert written.endswith(".tmp")
+    assert sizes[2] == path.stat().st_size
     assert rest == ["rename", f"sync /evidence/{DIGEST[:2]}", "sync /evidence"]
     done.clear()
     store.put_bytes(DATA)

@@ -145,6 +145,48 @@ def test_a_file_that_the_baseline_could_not_collect_proves_nothing_good_about_it
     }
 
 
+def test_a_class_that_the_baseline_could_not_collect_excuses_its_own_tests_and_no_others() -> None:
+    there = File({"t": "passed"}, broken="C")
+    assert one(File({"t": "passed", "n": "failed", "C::m": "failed"}, blob="blob-2"), there) == {
+        "a.py": ("passed", "failed"),
+        "a.py::C": ("removed", "failed"),
+        "a.py::C::m": ("failed", "uncollected"),
+        "a.py::n": ("failed", "absent"),
+        "a.py::t": ("passed", "passed"),
+    }
+
+
+def test_a_class_that_can_be_collected_again_has_not_vanished_from_a_file_of_the_same_bytes() -> None:
+    assert one(File({"C::m": "passed"}), File({}, broken="C"))["a.py::C"] == ("removed", "failed")
+
+
+def test_a_file_that_breaks_as_a_whole_is_not_excused_by_a_class_that_was_broken_before() -> None:
+    assert one(File({}, error="SyntaxError"), File({"t": "passed"}, broken="C")) == {
+        "a.py": ("failed", "failed"),
+        "a.py::C": ("failed", "failed"),
+        "a.py::t": ("failed", "passed"),
+    }
+
+
+def test_a_class_that_breaks_hides_its_tests_and_leaves_the_rest_of_its_file() -> None:
+    here, there = File({"t": "passed"}, broken="C"), File({"t": "passed", "C::m": "passed", "gone": "passed"})
+    assert one(here, there) == {
+        "a.py": ("failed", "passed"),
+        "a.py::C": ("failed", "absent"),
+        "a.py::gone": ("vanished", "passed"),
+        "a.py::t": ("passed", "passed"),
+    }
+
+
+def test_nothing_of_a_broken_file_without_measurement_is_called_gone() -> None:
+    died = evidence("candidate", {"a.py": File({}, error="SyntaxError")}, missing={"a.py": "signalled"})
+    assert states(died, PASSING) == {"a.py": ("unmeasured", "passed")}
+    there = {"a.py": File({"t": "passed"}, broken="C")}
+    assert states(died, there)["a.py::t"] == ("unmeasured", "passed")
+    lost = evidence("candidate", {"a.py": File({}, error="SyntaxError")}, tables=())
+    assert states(lost, there)["a.py::t"] == ("unmeasured", "passed")
+
+
 def test_a_case_of_an_uncollectable_file_that_ran_all_the_same_keeps_its_own_row() -> None:
     candidate = File({}, error="SyntaxError", extra={"t": "failed"})
     assert one(candidate, File({"t": "passed"})) == {"a.py": ("failed", "passed"), "a.py::t": ("failed", "passed")}

@@ -60,14 +60,11 @@ def test_every_case_of_either_side_is_in_exactly_one_row(world: World) -> None:
     rows = judge_cases(join(candidate, baseline), flaky_blocks=False).table.rows
     tests = [row.test for row in rows]
     assert tests == sorted(set(tests), key=TestId.sort_key)
-    uncollected = {target for target, file in world.candidate.items() if file.error is not None}
-    known = {*candidate.collected, *candidate.reported}
-    known |= {
-        test for test in (*baseline.collected, *baseline.reported) if not test.path or test.target not in uncollected
-    }
-    assert known <= set(tests)
+    here, there = {*candidate.collected, *candidate.reported}, {*baseline.collected, *baseline.reported}
+    broken = {target for target, file in world.candidate.items() if file.error is not None or file.broken}
+    assert here | {test for test in there if not test.path or test.target not in broken} <= set(tests)
     # A file that could not be collected stands for its tests, and one that was lost for those that it may have.
-    assert all(not test.path for test in set(tests) - known)
+    assert all(not test.path for test in set(tests) - here - there)
 
 
 @settings(max_examples=80, deadline=None)

@@ -15,12 +15,14 @@ class File:
 
     `tests` maps the name of each collected test (`name` or `name[variant]`) to what it reports: an outcome, `rerun` for
     a pass after a failed try, or None for a test that does not report. `extra` are tests that only the run knows of.
+    `error`: the whole file could not be collected. `broken`: the class in it that could not.
     """
 
     tests: Mapping[str, str | None] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     blob: str | None = "blob-1"
     error: str | None = None
+    broken: str = ""
     skipped: str | None = None
 
 
@@ -30,7 +32,9 @@ Files = Mapping[str, File]
 def inventory_targets(files: Files) -> list[InventoryTarget]:
     """The files as a collection finds them, in byte order."""
     return [
-        inventory_target(target, *file.tests, blob=file.blob, error=file.error, skipped=file.skipped)
+        inventory_target(
+            target, *file.tests, blob=file.blob, error=file.error or file.broken or None, skipped=file.skipped
+        )
         for target, file in sorted(files.items())
     ]
 
@@ -40,6 +44,8 @@ def rows_of(target: str, file: File) -> list[CaseRow]:
     rows = [row(case(f"{target}::{name}"), told) for name, told in {**file.tests, **file.extra}.items() if told]
     if file.error is not None:
         rows.append(case_row(TestId(target), "error"))
+    if file.broken:
+        rows.append(case_row(TestId(target, (file.broken,)), "error"))
     return rows
 
 

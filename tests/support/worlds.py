@@ -12,7 +12,7 @@ from projections.gate.cases import SideEvidence
 from tests.support.sides import File, Files, evidence, table_of
 
 TARGETS = ("a.py", "b.py", "c.py")
-NAMES = ("t", "u[1]", "u[2]")
+NAMES = ("t", "u[1]", "u[2]", "C::m")
 PASSES = ("passed", "xpassed", "rerun")
 FAILS = ("failed", "error")
 HIDES = ("skipped", "xfailed")
@@ -50,8 +50,10 @@ def files(*, extra: bool, told: Sequence[str | None] = TOLD, least: int = 0) -> 
     blobs = st.sampled_from(["same", "same", "other", None])
     usual = st.builds(File, tests=tests, extra=more, blob=blobs)
     broken = st.builds(File, blob=blobs, error=st.just("SyntaxError"))
+    others = st.dictionaries(st.sampled_from(NAMES[:-1]), results, max_size=2)
+    half_broken = st.builds(File, tests=others, blob=blobs, broken=st.just("C"))
     hidden = st.builds(File, blob=blobs, skipped=st.just("needs a thing"))
-    one = st.one_of(usual, usual, usual, broken, hidden)
+    one = st.one_of(usual, usual, usual, broken, half_broken, hidden)
     return st.dictionaries(st.sampled_from(TARGETS), one, min_size=least, max_size=len(TARGETS))
 
 
@@ -71,9 +73,11 @@ def complaints(world: World, *, flaky_blocks: bool) -> Iterator[tuple[str, str]]
         if target in world.lost["candidate"]:
             yield "unmeasured", target
         elif file.error is not None:
-            yield from _failure(target, "", world)
+            yield from _broken_file(target, world)
         else:
             yield from _complaints_about_tests(target, file, world, flaky_blocks)
+            if file.broken:
+                yield from _failure(target, file.broken, world)
         if file.skipped is not None:
             for name in world.baseline.get(target, File()).tests:
                 yield from _hiding(target, name, world)
@@ -91,6 +95,15 @@ def _complaints_about_tests(target: str, file: File, world: World, flaky_blocks:
             yield from _hiding(target, name, world)
         elif told == "rerun" and flaky_blocks:
             yield "failed", f"{target}::{name} is flaky"
+
+
+def _broken_file(target: str, world: World) -> Iterator[tuple[str, str]]:
+    """A file that cannot be collected hides its tests: where the baseline had half of it, each of that half counts."""
+    there = world.baseline.get(target, File())
+    yield from _failure(target, "", world)
+    if there.broken:
+        for name in there.tests:
+            yield from _failure(target, name, world)
 
 
 def _failure(target: str, name: str, world: World) -> Iterator[tuple[str, str]]:
@@ -118,7 +131,7 @@ def _there(target: str, name: str, world: World) -> str:
         return "no such file"
     if target in world.lost["baseline"] or target in world.not_run:
         return "unmeasured"
-    if file.error is not None:
+    if file.error is not None or (file.broken and name.partition("::")[0] in ("", file.broken)):
         return "broken file"
     if not name:
         return "passed"
@@ -134,7 +147,10 @@ def _vanished(target: str, file: File, world: World) -> Iterator[str]:
         return
     reported = {} if target in world.lost["candidate"] else here.extra
     left = {name.partition("[")[0] for name in (*here.tests, *reported)}
-    yield from (name for name in file.tests if name.partition("[")[0] not in left)
+    hidden = here.broken or None
+    yield from (n for n in file.tests if n.partition("[")[0] not in left and n.partition("::")[0] != hidden)
+    if file.broken and file.broken != here.broken and not any(name.startswith(f"{file.broken}::") for name in left):
+        yield file.broken
 
 
 def anything_ran(world: World) -> bool:

@@ -96,7 +96,7 @@ class Recorder:
         """Read the targets. A file that the command line names is collected whatever any hook says, so it goes here."""
         if self._settings["TARGETS_FILE"]:
             with open(self._settings["TARGETS_FILE"], encoding="utf-8") as file:
-                self._targets = Targets(json.load(file))
+                self._targets = Targets(**json.load(file))
             places = [(argument, config.invocation_params.dir / argument.split("::")[0]) for argument in config.args]
             config.args = [argument for argument, path in places if not path.is_file() or self._is_needed(str(path))]
 
@@ -113,8 +113,11 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Run targets only. Before pytest 8 a package brings its own file along, which may hold tests too."""
-        if self._targets:
-            items[:] = [item for item in items if self._targets.hold(self._tree.relative(str(item.path)))]
+        targets = self._targets
+        if targets:
+            paths = [(self._tree.relative(str(item.path)), item) for item in items]
+            held = [(targets.is_last(path), item) for path, item in paths if targets.hold(path)]
+            items[:] = [item for _, item in sorted(held, key=lambda pair: pair[0])]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -231,10 +234,14 @@ class Recorder:
 
 
 class Targets:
-    """The files that are to be run (a whole directory can be one), and the directories that lead to them."""
+    """The files that are to be run (a whole directory can be one), and the directories that lead to them.
 
-    def __init__(self, targets: list[str]) -> None:
+    Those of `last` run after all others: they are suspected to kill the process.
+    """
+
+    def __init__(self, targets: list[str], last: list[str]) -> None:
         self._targets = frozenset(targets)
+        self._last = frozenset(last)
         self._directories = {"."}
         for target in targets:
             self._directories.update(parents_of(target))
@@ -242,6 +249,10 @@ class Targets:
     def hold(self, path: str) -> bool:
         """Whether the path is a target or below one."""
         return path in self._targets or any(parent in self._targets for parent in parents_of(path))
+
+    def is_last(self, path: str) -> bool:
+        """Whether the path is to run after the others."""
+        return path in self._last
 
     def need(self, path: str) -> bool:
         """Whether the path is a target, below one, or on the way to one."""

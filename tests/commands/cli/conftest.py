@@ -96,7 +96,12 @@ def waiting_project(root: Path, tests: str = WAITS) -> Project:
 
 def both_sides_run(project: Project, program: Program) -> None:
     """Wait until the tests wait on both sides."""
-    wait_until(lambda: len(list((project.root / "marks").iterdir())) == 2, program.told)
+
+    def both() -> bool:
+        assert program.process.poll() is None, f"it has ended: {program.told()}"
+        return len(list((project.root / "marks").iterdir())) == 2
+
+    wait_until(both, program.told)
 
 
 def let_go_on(project: Project) -> None:

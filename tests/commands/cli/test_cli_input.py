@@ -129,6 +129,7 @@ def test_the_same_ledger_is_seen_from_a_folder_and_from_a_linked_worktree(
     assert len({answer.out for answer in answers}) == 1
 
 
+@pytest.mark.slow
 def test_names_with_spaces_letters_and_bytes_that_are_no_text_work(tmp_path: Path) -> None:
     name = os.fsdecode("a pröject ".encode() + b"\xff")
     project = Project.make(tmp_path, CALC | TESTS | SETTINGS, {"README.txt": "Adds.\n"}, name=name)

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from commands.reconsider import reconsider
+from commands.render.diff import diff_lines
 from commands.render.replay import replay_lines
 from commands.render.story import story_lines
 from commands.render.summary import summary_lines
@@ -18,6 +19,7 @@ from ledger.events import STREAM, TAGS, LedgerCreated, VerdictDecided
 from ledger.record import RecordedEvent
 from ledger.tables import ClassTable, decode_document
 from projections.registry import RunViews
+from projections.run.diff import ComparedRun, diff_runs
 from projections.run.moment import event_time
 from projections.run.story import tell_story
 from projections.run.summary import summarize_run
@@ -105,6 +107,22 @@ def test_the_replay_finds_what_it_found(named: tuple[str, History], golden: Call
     report = summed_up(name, replay(run_of(history), load(history)))
     golden(f"histories/{name}/replay.txt", "\n".join(replay_lines(report, WIDTH)) + "\n")
     assert report.outcome == ("disagree" if name == CONTRADICTED else "agree")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_gets_lines_that_fit_but_for_what_must_stay_whole(
+    named: tuple[str, History], width: int
+) -> None:
+    name, history = named
+    events = run_of(history)
+    run = ComparedRun(views_of(events), None)
+    report = summed_up(name, replay(events, load(history)))
+    lines = (
+        story_lines(tell_story(events), width) + replay_lines(report, width) + diff_lines(diff_runs(run, run), width)
+    )
+    for line in lines:
+        longest = max(map(len, line.split()), default=0)
+        assert len(line) <= width or longest > width - 24, line
 
 
 def test_a_history_that_contradicts_itself_is_reported_with_both_answers() -> None:

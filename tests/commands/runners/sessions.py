@@ -3,7 +3,6 @@
 LEDGER_TEST_PYTHON names another interpreter for them, to try other versions of Python and pytest.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -122,7 +121,9 @@ class Project:
             ),
         }
         if targets is not None:
-            (attempt / "targets.json").write_text(json.dumps(targets), "utf-8")
+            last = options.get("last", ())
+            assert isinstance(last, tuple)
+            (attempt / "targets.json").write_text(adapter.targets_document(targets, last), "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(attempt / "targets.json")
         finished = subprocess.run(
             command,

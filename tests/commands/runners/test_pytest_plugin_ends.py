@@ -311,3 +311,16 @@ def test_an_exit_in_a_worker_never_counts_as_complete(project: Project) -> None:
     reading = end_in_the_middle(project, "pytest.exit('enough', returncode=0)", *WORKERS)
     assert not reading.complete
     assert "test_b.py" in unmeasured(reading)
+
+
+def test_a_suspect_that_runs_last_cannot_keep_the_others_from_being_measured(project: Project) -> None:
+    inventory = project.inventory()
+    project.write({"test_b.py": "import os\ndef test_before(): pass\ndef test_ends(): os._exit(9)\n"})
+    owed = ("test_b.py", "test_c.py", "test_d.py")
+    assert unmeasured(project.run(*owed, inventory=inventory)) == {
+        "test_b.py": "session-ended-early",
+        "test_c.py": "not-run",
+        "test_d.py": "not-run",
+    }
+    again = project.run(*owed, inventory=inventory, last=("test_b.py",))
+    assert unmeasured(again) == {"test_b.py": "session-ended-early"}

@@ -1,0 +1,62 @@
+"""What one attempt says of its targets and cases, as rows that stand beside those of every other attempt."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ledger.events import COLLECTION, AttemptRecorded, Event
+from ledger.tables import CaseTable
+from ledger.values import Commit, Outcome, Side
+
+
+class TargetRow(Struct, frozen=True, kw_only=True):
+    """One target in one attempt. `cause` is None when it was measured, else the reason code of why not.
+
+    `peak_memory_bytes` is that of the attempt's process tree, and known only where the target ran alone. `sequence` is
+    that of the attempt's record."""
+
+    run: str
+    target: str
+    side: Side
+    shard: str
+    attempt: int
+    commit: Commit
+    cause: str | None
+    duration_seconds: float
+    peak_memory_bytes: int | None
+    sequence: int
+
+
+class OutcomeRow(Struct, frozen=True, kw_only=True):
+    """One case in one attempt; `test` is its text form, `reruns` counts the failed tries before its outcome.
+
+    `sequence` is that of the attempt's record."""
+
+    run: str
+    test: str
+    side: Side
+    shard: str
+    attempt: int
+    commit: Commit
+    outcome: Outcome
+    duration_seconds: float
+    reruns: int
+    sequence: int
+
+
+def has_results(event: Event) -> bool:
+    """Whether the event names a case table with results of tests."""
+    return isinstance(event, AttemptRecorded) and event.table is not None and event.shard != COLLECTION
+
+
+def target_results(event: AttemptRecorded, table: CaseTable) -> Iterator[tuple[str, str | None, float, int | None]]:
+    """Target, cause, seconds and peak memory of each target of an attempt."""
+    alone = len(table.targets) == 1
+    for row in table.targets:
+        yield row.target, row.cause, row.duration_seconds, event.peak_memory_bytes if alone else None
+
+
+def case_results(table: CaseTable) -> Iterator[tuple[str, Outcome, float, int]]:
+    """Test in text form, outcome, seconds and re-runs of each case of an attempt."""
+    for row in table.cases:
+        yield row.test.text(), row.outcome, row.duration_seconds, row.reruns

@@ -1,0 +1,1 @@
+"""Views as rows, for tables and for other programs."""
