@@ -143,3 +143,20 @@ REFUSALS: dict[str, Cause] = {
     "not-settled": Cause("Attempts are still owed or running, so there is no verdict yet.", "Resume the run."),
 }  # fmt: skip
 """The codes of rules that say no; `nothing-collected` is among the causes."""
+
+_NEWER = "Replay it with the version of ledger that wrote it, or a newer one."
+_VERIFY = "Look at both answers, and check the ledger against a head that was noted elsewhere."
+
+DOUBTS: dict[str, Cause] = {
+    "answer-differs": Cause("Decided again, it comes out otherwise than it is recorded.", _VERIFY),
+    "message-foreign": Cause("The events name a message that was for something else.", _VERIFY),
+    "plan-not-proved": Cause("The recorded plan loses, doubles or adds targets, or came too early.", _VERIFY),
+    "message-missing": Cause("The events name no message that they could be decided from again.", _NEWER),
+    "message-unknown": Cause("The message is not one that this build can read.", _NEWER),
+    "event-unknown": Cause("There is an event, here or before, that this build does not know.", _NEWER),
+    "policy-unknown": Cause("It was decided under a version of the policy that this build does not have.", _NEWER),
+    "table-unknown": Cause("It was decided by a version of the table that this build does not have.", _NEWER),
+    "planner-unknown": Cause("The plan is a partition, made by a planner that this build does not have.", _NEWER),
+    "undecidable": Cause("The history is not one that a run can have, so no answer comes of it.", _VERIFY),
+}
+"""Why a replay does not agree; `evidence-damaged` is among the errors."""

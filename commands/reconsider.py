@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from commands.decide.base import Decided
 from commands.messages import Judge, Refusal
-from commands.replay import Load, NotAnswered, Step, derive, refuse_unknown, steps
+from commands.replay import Evidence, Load, NotAnswered, Step, derive, refuse_unknown, steps
 from ledger.errors import EvidenceDamaged
 from ledger.events import GatePolicy, VerdictDecided
 from ledger.record import RecordedEvent
@@ -45,16 +45,17 @@ def reconsider(
     events: Iterable[RecordedEvent], load: Load, policy: GatePolicy, until: int | None = None
 ) -> Iterator[Reconsidered]:
     """Each verdict of a run up to position `until`, decided again under `policy` and this build's table."""
+    evidence = Evidence(load)
     for step in steps(events):
         for one in step.events:
             if until is not None and one.header.position > until:
                 return
             if isinstance(one.event, VerdictDecided):
-                yield _reconsidered(step, one, one.event, load, policy)
+                yield _reconsidered(step, one, one.event, evidence, policy)
 
 
 def _reconsidered(
-    step: Step, place: RecordedEvent, recorded: VerdictDecided, load: Load, policy: GatePolicy
+    step: Step, place: RecordedEvent, recorded: VerdictDecided, evidence: Evidence, policy: GatePolicy
 ) -> Reconsidered:
     then = step.views.run.policy
     found = Reconsidered(
@@ -67,9 +68,9 @@ def _reconsidered(
     )
     try:
         refuse_unknown(step)
-        decided = derive(Judge(stream=place.header.stream), _under(step.views, policy), load)
+        decided = derive(Judge(stream=place.header.stream), _under(step.views, policy), evidence)
         now, table = _verdict_of(decided)
-        classes = changed_classes(_recorded_table(recorded, load), table)
+        classes = changed_classes(_recorded_table(recorded, evidence), table)
     except Refusal as refusal:
         return structs.replace(found, why_not=f"{refusal.code}: {refusal.message}")
     except NotAnswered as why:
@@ -90,8 +91,8 @@ def _verdict_of(decided: Decided) -> tuple[VerdictDecided, ClassTable]:
     return verdict, decode_document(decided.documents[0], ClassTable)
 
 
-def _recorded_table(recorded: VerdictDecided, load: Load) -> ClassTable:
+def _recorded_table(recorded: VerdictDecided, evidence: Evidence) -> ClassTable:
     try:
-        return decode_document(load(recorded.classes), ClassTable)
+        return evidence.document(recorded.classes, ClassTable)
     except EvidenceDamaged as error:
         raise NotAnswered("not-derivable", error.code, error.message) from error

@@ -21,7 +21,7 @@ unnoticed here: that everything is there is for the digests and links to show, w
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -33,16 +33,13 @@ from commands.messages import Message, Refusal, decode_message
 from ledger.errors import EvidenceDamaged
 from ledger.events import POLICY_VERSION, TAGS, Event, Planned, Unknown, VerdictDecided
 from ledger.record import RecordedEvent
-from ledger.tables import Inventory, Plan, decode_document
+from ledger.tables import Document, Inventory, Plan, decode_document
 from ledger.values import SIDES, Digest
 from projections.gate.classes import TABLE_VERSION
 from projections.registry import RunViews
 
 Outcome = Literal["agree", "disagree", "not-derivable"]
 Load = Callable[[Digest], bytes]
-
-MESSAGES_KEPT = 1000
-"""Messages that say the same have the same digest; those that start attempts are read again and again."""
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -54,6 +51,22 @@ class Step(Struct, frozen=True):
     views: RunViews
     events: tuple[RecordedEvent, ...]
     unknown: RecordedEvent | None
+
+
+class Evidence:
+    """Evidence, read once and kept: each verdict of a run reads again what the one before it has read."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._documents: dict[tuple[Digest, type[Struct]], Struct] = {}
+        # Messages that say the same have the same digest; those that start attempts come again and again.
+        self.message = lru_cache(maxsize=1000)(lambda digest: decode_message(load(digest)))
+
+    def document(self, digest: Digest, kind: type[Document]) -> Document:
+        """A document by its digest. Raises EvidenceDamaged."""
+        if (digest, kind) not in self._documents:
+            self._documents[digest, kind] = decode_document(self._load(digest), kind)
+        return cast(Document, self._documents[digest, kind])
 
 
 class AnsweredEvent(Struct, frozen=True, kw_only=True):
@@ -112,11 +125,11 @@ def replay(events: Iterable[RecordedEvent], load: Load, until: int | None = None
 
     `events` are those of the run from its start; `load` gives evidence by digest and raises EvidenceDamaged.
     """
-    read_message = lru_cache(MESSAGES_KEPT)(lambda digest: decode_message(load(digest)))
+    evidence = Evidence(load)
     for step in steps(events):
         if until is not None and step.events[-1].header.position > until:
             return
-        yield _finding(step, load, read_message)
+        yield _finding(step, evidence)
 
 
 def summed_up(run: str, findings: Iterable[Finding]) -> Report:
@@ -140,13 +153,11 @@ def steps(events: Iterable[RecordedEvent]) -> Iterator[Step]:
             views.apply(one)
 
 
-def derive(message: Message, views: RunViews, load: Load) -> Decided:
+def derive(message: Message, views: RunViews, evidence: Evidence) -> Decided:
     """Take a decision on these views. Raises Refusal as the decision does, and NotAnswered when it cannot be taken."""
     try:
         wanted = needs(message, views)
-        return decide(
-            message, views, Documents({one: decode_document(load(one), kind) for one, kind in wanted.items()})
-        )
+        return decide(message, views, Documents({one: evidence.document(one, kind) for one, kind in wanted.items()}))
     except EvidenceDamaged as error:
         raise NotAnswered("not-derivable", error.code, error.message) from error
     except Refusal:
@@ -164,15 +175,15 @@ def refuse_unknown(step: Step) -> None:
         raise NotAnswered("not-derivable", "event-unknown", f"this build does not know {what}")
 
 
-def _finding(step: Step, load: Load, read_message: Callable[[Digest], Message]) -> Finding:
+def _finding(step: Step, evidence: Evidence) -> Finding:
     asked: Message | None = None
     told = tuple(one.event for one in step.events)
     try:
         refuse_unknown(step)
         _refuse_other_rules(step)
-        asked = _asked(step, read_message)
-        _refuse_other_planner(step, load)
-        again, refused = _answer(asked, step.views, load)
+        asked = _asked(step, evidence)
+        _refuse_other_planner(step, evidence)
+        again, refused = _answer(asked, step.views, evidence)
     except NotAnswered as why:
         return _found(step, asked, why.outcome, reason=why.reason, detail=why.detail)
     if again == told and not refused:
@@ -212,13 +223,13 @@ def _refuse_other_rules(step: Step) -> None:
             raise NotAnswered("not-derivable", "table-unknown", detail)
 
 
-def _asked(step: Step, read_message: Callable[[Digest], Message]) -> Message:
+def _asked(step: Step, evidence: Evidence) -> Message:
     """The message that all events of the command name, as long as it is one for this stream and this command."""
     header = step.events[0].header
     if not header.message:
         raise NotAnswered("not-derivable", "message-missing", "the events name no message")
     try:
-        message = read_message(header.message)
+        message = evidence.message(header.message)
     except EvidenceDamaged as error:
         raise NotAnswered("not-derivable", error.code, error.message) from error
     except _UNREADABLE as error:
@@ -231,7 +242,7 @@ def _asked(step: Step, read_message: Callable[[Digest], Message]) -> Message:
     return message
 
 
-def _refuse_other_planner(step: Step, load: Load) -> None:
+def _refuse_other_planner(step: Step, evidence: Evidence) -> None:
     """A plan that this build's planner did not make cannot be made again, but it must still be a partition."""
     planned = next((one.event for one in step.events if isinstance(one.event, Planned)), None)
     if planned is None or planned.policy == PLANNER:
@@ -240,8 +251,8 @@ def _refuse_other_planner(step: Step, load: Load) -> None:
     if len(inventories) < len(SIDES):
         raise NotAnswered("disagree", "plan-not-proved", "it was planned before both sides were collected")
     try:
-        plan = decode_document(load(planned.plan), Plan)
-        candidate, baseline = (decode_document(load(inventories[side].inventory), Inventory) for side in SIDES)
+        plan = evidence.document(planned.plan, Plan)
+        candidate, baseline = (evidence.document(inventories[side].inventory, Inventory) for side in SIDES)
     except EvidenceDamaged as error:
         raise NotAnswered("not-derivable", error.code, error.message) from error
     fault = plan_fault(plan.shards, candidate, baseline)
@@ -251,8 +262,8 @@ def _refuse_other_planner(step: Step, load: Load) -> None:
     raise NotAnswered("not-derivable", "planner-unknown", detail)
 
 
-def _answer(message: Message, views: RunViews, load: Load) -> tuple[tuple[Event, ...], str]:
+def _answer(message: Message, views: RunViews, evidence: Evidence) -> tuple[tuple[Event, ...], str]:
     try:
-        return derive(message, views, load).events, ""
+        return derive(message, views, evidence).events, ""
     except Refusal as refusal:
         return (), f"{refusal.code}: {refusal.message}"

@@ -12,28 +12,31 @@ from msgspec import Struct
 
 from commands.config.load import Loaded, load_settings, store_location
 from commands.config.settings import RunnerSettings
-from commands.effects.git import Git
-from commands.effects.locks import OwnedLock, is_held, owner_details
+from commands.effects.git import Git, NotARepository
+from commands.effects.locks import LockHeld, OwnedLock, is_held, owner_details, read_owner
 from commands.render.words import safe
 from ledger.errors import ForeignLedger, LedgerError, LedgerMissing, NewerFormat
 from ledger.events import STREAM, Unknown
 from ledger.evidence import EvidenceStore
-from ledger.record import RecordedEvent
+from ledger.record import Actor, RecordedEvent, Stamp
+from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.reader import Reader
-from ledger.tables import CaseTable, ClassTable, decode_document
+from ledger.tables import CaseTable, ClassTable, Document, decode_document
 from ledger.values import Commit, Digest, Side
 from projections.registry import RunViews
 from projections.run.lookup import find_run
-from projections.run.moment import Past, locate, parse_moment
+from projections.run.moment import Past, locate, locate_in_ledger, parse_moment
 from projections.run.summary import RunSummary, summarize_run
 
 if TYPE_CHECKING:
     from commands.driver import Driver
+    from commands.effects.history.cache import History
     from commands.effects.ports import StopReason
     from commands.loop import Loop
+    from ledger.store.writer import Writer
 
-LEDGER_FILE = "ledger.sqlite"
 LOG_LINES = 12
+MEMBER_LOCK = "member-local.lock"
 
 
 class VerdictMissing(LedgerError):
@@ -44,24 +47,35 @@ class VerdictMissing(LedgerError):
 
 
 class Home(Struct, frozen=True):
-    """A repository with its settings and the directory of its ledger."""
+    """A repository with its settings and the directory of its ledger; or a ledger that was named, and no repository."""
 
-    git: Git
+    repository: Git | NotARepository
     loaded: Loaded
     directory: Path
+
+    @property
+    def git(self) -> Git:
+        """The repository. Raises NotARepository where a ledger is only read, far from what it is about."""
+        if isinstance(self.repository, NotARepository):
+            raise self.repository
+        return self.repository
 
     @property
     def ledger_file(self) -> Path:
         """The file that holds the events."""
         return self.directory / LEDGER_FILE
 
-    def open_ledger(self) -> "OpenLedger":
-        """Open the ledger for reading. Raises LedgerMissing with what to do when there is none yet."""
+    def require_ledger(self) -> Path:
+        """The file that holds the events. Raises LedgerMissing with what to do when there is none yet."""
         if not self.ledger_file.exists():
             raise LedgerMissing(
                 f"there is no ledger at {self.directory} yet", "`ledger gate` starts one with the first gate"
             )
-        return OpenLedger(self, Reader.open(self.ledger_file))
+        return self.ledger_file
+
+    def open_ledger(self) -> "OpenLedger":
+        """Open the ledger for reading. Raises LedgerMissing when there is none yet."""
+        return OpenLedger(self, Reader.open(self.require_ledger()))
 
     def run_lock(self, run: str) -> Path:
         """The lock that the driver of a run holds."""
@@ -73,8 +87,17 @@ class Home(Struct, frozen=True):
 
 
 def find_home(directory: Path, flags: Mapping[str, Any]) -> Home:
-    """The repository around a directory. `flags` are the values that the command line gave."""
-    git = Git.discover(directory)
+    """The repository around a directory. `flags` are the values that the command line gave.
+
+    Raises NotARepository when there is none, unless a flag or a variable says where the ledger is.
+    """
+    try:
+        git = Git.discover(directory)
+    except NotARepository as missing:
+        loaded = load_settings(directory, flags)
+        if not loaded.settings.store:
+            raise
+        return Home(missing, loaded, store_location(loaded.settings, Git(directory)))
     loaded = load_settings(git.toplevel, flags)
     return Home(git, loaded, store_location(loaded.settings, git))
 
@@ -84,7 +107,7 @@ class OpenLedger:
 
     def __init__(self, home: Home, reader: Reader) -> None:
         self._home, self._reader = home, reader
-        self._evidence = EvidenceStore(home.directory / "evidence")
+        self._evidence = EvidenceStore(home.directory / EVIDENCE)
 
     def __enter__(self) -> Self:
         return self
@@ -93,11 +116,18 @@ class OpenLedger:
         self._reader.close()
 
     def find_run(self, wanted: str) -> str:
-        """The run that is meant."""
-        return find_run([head.stream for head in self._reader.streams() if head.stream != STREAM], wanted)
+        """The run that is meant; however many runs there are, only those that could be are looked at."""
+        newest = self._reader.newest_run()
+        named = wanted not in ("", "latest") and wanted.isprintable()
+        found = self._reader.streams(wanted) if named else []
+        runs = [head.stream for head in found if head.stream not in (STREAM, newest)]
+        return find_run([*runs, newest] if newest else [], wanted)
 
-    def events(self, run: str, after: int, past: Past | None = None) -> Iterator[RecordedEvent]:
-        """The run's events after a position, up to a past one; those before a damage are given before it is raised."""
+    def events(self, run: str | None, after: int, past: Past | None = None) -> Iterator[RecordedEvent]:
+        """The run's events after a position, up to a past one; those before a damage are given before it is raised.
+
+        Without a run all events of the ledger, after a sequence.
+        """
         return self._reader.events(run, after=after, until=past.position if past else None)
 
     def past(self, run: str, at: str | None) -> Past | None:
@@ -105,6 +135,22 @@ class OpenLedger:
         if at is None:
             return None
         return locate(parse_moment(at), run, self.events(run, 0), self._reader.head().sequence)
+
+    def sequence_at(self, at: str | None) -> int | None:
+        """The sequence of the last event of the whole ledger at a moment; None for now. Raises MomentUnknown."""
+        if at is None:
+            return None
+        return locate_in_ledger(parse_moment(at), self.events(None, 0), self._reader.head().sequence)
+
+    @contextmanager
+    def history(self, until: int | None = None) -> Iterator["History"]:
+        """The history of all runs, now or as it was at a sequence."""
+        from commands.effects.history.cache import open_history
+
+        with open_history(
+            self._home.directory, self._reader, lambda digest: self.document(digest, CaseTable), until
+        ) as history:
+            yield history
 
     def known_events(self, run: str, past: Past | None = None) -> Iterator[RecordedEvent]:
         """The run's events now, or as it was. Raises NewerFormat for an unknown one, which might change any view."""
@@ -161,6 +207,10 @@ class OpenLedger:
         """A piece of evidence. Raises EvidenceDamaged."""
         return self._evidence.get(digest)
 
+    def document(self, digest: Digest, kind: type[Document]) -> Document:
+        """A document of the evidence. Raises EvidenceDamaged."""
+        return decode_document(self.evidence(digest), kind)
+
     def log_end(self, log: Digest) -> list[str]:
         """The last lines that an attempt printed."""
         return self._evidence.get(log).decode("utf-8", "replace").rstrip().splitlines()[-LOG_LINES:]
@@ -179,7 +229,8 @@ class Workshop(Struct, frozen=True):
 def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
     """Hold this machine's place in the pool and the run's lock, with the ledger open for writing.
 
-    Raises LockHeld when another process works here, ForeignLedger for another project's ledger.
+    Raises LockHeld when another process works here, ForeignLedger for another project's ledger, RecoveryUnfinished when
+    a recovery of it was cut short.
     """
     import socket
 
@@ -187,18 +238,16 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
     from commands.loop import Loop
     from commands.messages import CreateLedger
     from ledger import __version__
-    from ledger.record import Actor
-    from ledger.store.writer import Writer
 
     clock = Clock()
     owner = owner_details(run, clock.utc_now())
     with (
-        OwnedLock(home.directory / "locks" / "member-local.lock", owner),
+        OwnedLock(home.directory / "locks" / MEMBER_LOCK, owner),
         OwnedLock(home.run_lock(run), owner),
-        Writer.open(home.ledger_file, create=True) as writer,
+        _open_writer(home) as writer,
         Reader.open(home.ledger_file) as reader,
     ):
-        evidence = EvidenceStore(home.directory / "evidence")
+        evidence = EvidenceStore(home.directory / EVIDENCE)
         actor = Actor(who=str(owner["user"]), host=socket.gethostname(), tool=f"ledger {__version__}")
         loop = Loop(reader, writer, evidence, clock, actor)
         identity = reader.identity()
@@ -210,6 +259,37 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
             ledger_id = identity.ledger_id
             _check_project(home, identity.project, identity.root_commit)
         yield Workshop(home, loop, evidence, ledger_id)
+
+
+@contextmanager
+def standstill(home: Home) -> Iterator[Stamp]:
+    """Hold this machine's place in the pool while no run is driven; yields the stamp of what is done meanwhile.
+
+    Raises LockHeld when somebody works on the ledger.
+    """
+    import socket
+
+    from commands.effects.clock import Clock
+    from ledger import __version__
+
+    clock = Clock()
+    owner = owner_details("recover", clock.utc_now())
+    locks = home.directory / "locks"
+    with OwnedLock(locks / MEMBER_LOCK, owner):
+        for lock in sorted(locks.glob("run-*.lock")):
+            if is_held(lock):
+                raise LockHeld(lock, read_owner(lock))
+        actor = Actor(who=str(owner["user"]), host=socket.gethostname(), tool=f"ledger {__version__}")
+        yield Stamp(time=clock.utc_now(), actor=actor, command=clock.unique_id())
+
+
+def _open_writer(home: Home) -> "Writer":
+    """Open the ledger for writing, unless a recovery has to be finished first."""
+    from ledger.proof.receipt import refuse_unfinished
+    from ledger.store.writer import Writer
+
+    refuse_unfinished(home.ledger_file)
+    return Writer.open(home.ledger_file, create=True)
 
 
 def _project(home: Home) -> tuple[str, str | None]:

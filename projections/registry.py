@@ -1,6 +1,6 @@
 """Every view by name: what it answers, and how it is folded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct, field
@@ -32,3 +32,11 @@ class RunViews(Struct):
     def ready(self) -> Iterator[Owed]:
         """What is owed of the planned shards and may be started now, in the order of the plan."""
         return self.agenda.ready(self.gate, self.run.policy)
+
+
+def view_run(events: Iterable[RecordedEvent]) -> RunViews:
+    """The views of a run after these events, which are the first of its stream."""
+    views = RunViews()
+    for recorded in events:
+        views.apply(recorded)
+    return views

@@ -7,12 +7,8 @@ import click
 
 from commands.cli.common import emit_json, reader_may_go, say
 from commands.cli.exits import MEANING, ExitCode
-from commands.cli.explain import explain
 from commands.cli.failures import SYSTEM_ERRORS, Bug, Interrupted, OutputFailed, SystemRefused, UsageInvalid
-from commands.cli.gate import gate, resume, stop
-from commands.cli.past import diff, replay, show
-from commands.cli.setup import config, init
-from commands.cli.show import log, status, why
+from commands.cli.verbs import Verbs
 from ledger import __version__
 from ledger.errors import LedgerError
 
@@ -21,6 +17,7 @@ _EXIT_HELP = "\b\nExit codes:\n" + "\n".join(f"  {code.value:<3} {text}" for cod
 
 @click.group(
     name="ledger",
+    cls=Verbs,
     epilog=_EXIT_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     no_args_is_help=False,
@@ -38,10 +35,6 @@ def cli(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(ExitCode.USAGE)
-
-
-for _command in (init, gate, status, log, why, show, replay, diff, resume, stop, config, explain):
-    cli.add_command(_command)
 
 
 def run(arguments: Sequence[str]) -> int:

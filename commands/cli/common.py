@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -61,10 +61,14 @@ def home(store: str | None, **flags: Any) -> Home:
     return find_home(here, {"store": store, **flags})
 
 
+def json_text(document: Any) -> str:
+    """A document as JSON: in ASCII, so that neither the terminal's encoding nor a path that is no text can spoil it."""
+    return json.dumps(msgspec.to_builtins(document), separators=(",", ":"))
+
+
 def emit_json(document: Any) -> None:
     """One JSON document on standard output."""
-    # In ASCII, so that neither the terminal's encoding nor a path of bytes that are no text can spoil it.
-    _write(json.dumps(msgspec.to_builtins(document), separators=(",", ":")))
+    _write(json_text(document))
 
 
 def emit_lines(lines: list[str]) -> None:
@@ -72,10 +76,16 @@ def emit_lines(lines: list[str]) -> None:
     _write("\n".join(lines))
 
 
-def _write(text: str) -> None:
+def emit_pieces(pieces: Iterable[str]) -> None:
+    """Text for programs on standard output, piece by piece and in UTF-8, whatever the terminal's encoding is."""
+    for piece in pieces:
+        _write(piece.encode(), newline=False)
+
+
+def _write(text: str | bytes, *, newline: bool = True) -> None:
     """Write and flush. Raises OutputFailed, and BrokenPipeError when the reader has gone."""
     try:
-        click.echo(text)
+        click.echo(text, nl=newline)
     except BrokenPipeError:
         raise
     except OSError as failure:

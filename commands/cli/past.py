@@ -21,7 +21,9 @@ from projections.run.diff import ComparedRun, diff_runs
 @json_option
 @store_option
 def replay(run: str, policy: str, at: str | None, as_json: bool, store: str | None) -> ExitCode:
-    """Take every decision of a run again, from its stored message, the events before it and its rules.
+    """Every decision of a run, taken again.
+
+    Each is taken from its stored message, the events before it and the rules that it was recorded under.
 
     \b
     Exit codes:
@@ -72,7 +74,10 @@ def _reconsider(opened: OpenLedger, run: str, rules: GatePolicy, until: int | No
 @json_option
 @store_option
 def diff(left: str, right: str, at: str | None, as_json: bool, store: str | None) -> ExitCode:
-    """Two runs side by side: what they compared, their rules and verdicts, the tests that changed, what they took."""
+    """Two runs side by side.
+
+    What they compared, their rules and verdicts, the tests that were judged otherwise, and what they took.
+    """
     from commands.render.diff import diff_lines
 
     with home(store).open_ledger() as opened:
@@ -96,7 +101,10 @@ def _compared(opened: OpenLedger, run: str, at: str | None) -> ComparedRun:
 @json_option
 @store_option
 def show(run: str, at: str | None, as_json: bool, store: str | None) -> ExitCode:
-    """The whole story of a run on one page: what was compared, what happened, every attempt, the verdict, the head."""
+    """The whole story of a run on one page.
+
+    What was compared and why, under which rules, who drove it, every attempt with its evidence, and every verdict.
+    """
     from commands.render.story import story_lines
     from projections.run.story import tell_story
 

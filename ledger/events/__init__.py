@@ -1,5 +1,6 @@
 """Every event type, by topic. Importing this package fills the registry of tags."""
 
+from ledger.events.archive import LostEvents, Quarantined
 from ledger.events.base import TAGS, TYPES, Event, Unknown, evidence_of
 from ledger.events.gate import (
     COLLECTION,
@@ -30,7 +31,7 @@ from ledger.events.run import (
 __all__ = [
     "COLLECTION", "FORMAT_VERSION", "POLICY_VERSION", "STREAM", "TAGS", "TYPES",
     "AttemptRecorded", "AttemptStarted", "Collected", "DriverReplaced", "DriverStarted", "Event", "FailureLine",
-    "GatePolicy", "JudgedCase", "LedgerCreated", "MissingTarget", "Placed", "Planned", "PlannedShard",
-    "ResumeStarted", "RunFinished", "RunStarted", "RunStopped", "StepFinished", "StepStarted", "Unknown",
+    "GatePolicy", "JudgedCase", "LedgerCreated", "LostEvents", "MissingTarget", "Placed", "Planned", "PlannedShard",
+    "Quarantined", "ResumeStarted", "RunFinished", "RunStarted", "RunStopped", "StepFinished", "StepStarted", "Unknown",
     "VerdictDecided", "evidence_of",
 ]  # fmt: skip

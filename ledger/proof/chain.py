@@ -23,6 +23,8 @@ from ledger.values import Digest
 
 PROGRESS_EVENTS = 10_000
 
+_SEEN_ONCE = (LedgerCreated, RunStarted)
+
 _NOT_KNOWN = "?"
 """Stands for the digest of an event that cannot be read: whatever the next one links to may be right."""
 
@@ -98,8 +100,10 @@ class Chain:
             self.head = Head(last[0], str(last[3]))
 
     def _look_inside(self, header: Header, event: Event, sequence: int) -> None:
-        """Keep what evidence the event names, and note an event of a newer program."""
-        if isinstance(event, Unknown):
+        """Look at what the event says: whether it can stand where it stands, and what evidence it names."""
+        if type(event) in _SEEN_ONCE:
+            self._check_start(header, event, sequence)
+        elif isinstance(event, Unknown):
             self._note("event-unknown", sequence)
         named = self._named
         if named is None:
@@ -130,7 +134,8 @@ class Chain:
                 self._command = None
                 return
             self._tell("columns-differ", "the columns of the row say something else than its header", *place)
-        self._check_ledger(header, event, place)
+        self._check_ledger(header, place)
+        self._check_beginning(header, event, place)
         if self._check_position(header, place):
             self._links[header.stream] = (header.position, row[3])
             self._sequences[header.stream] = row[0]
@@ -139,16 +144,17 @@ class Chain:
         self._look_inside(header, event, row[0])
 
     def _undecodable(self, row: StoredRow, error: Exception) -> None:
-        """A row of which header or payload cannot be read, or is not even there."""
+        """A row that is no event. When a part of it is not even there, its sequence says nothing either."""
         expected = self._sequence + 1
         bare = row[1] is None or row[2] is None
-        what = f"a part of the row is gone; it comes after @{self._sequence}" if bare else str(error)
         if row[0] >= expected:
             self._follow_sequence(row[0])
+        what = f"a part of the row after @{expected - 1} is gone" if bare else str(error)
         actual = _NOT_KNOWN if bare else event_digest(row[1], row[2])
         code = "event-undecodable" if actual == row[3] else "event-changed"
-        self._tell(code, what, *_columns(row), row[0], doubtful_from=min(row[0], expected))
-        self._go_on(*_columns(row), row[0], row[3], actual)
+        sequence = max(row[0], expected)
+        self._tell(code, what, *_columns(row), sequence, doubtful_from=expected)
+        self._go_on(*_columns(row), sequence, row[3], actual)
 
     def _unreadable(self, row: Unreadable) -> None:
         self._follow_sequence(row.sequence)
@@ -181,24 +187,33 @@ class Chain:
             self._tell("event-reordered", what, "", 0, sequence, doubtful_from=expected)
         self._sequence = max(sequence, self._sequence)
 
-    def _check_ledger(self, header: Header, event: Event, place: tuple[str, int, int]) -> None:
-        """The ledger begins with its creation and each run with its start; all events have the same ledger's id."""
-        stream, position, sequence = place
+    def _check_ledger(self, header: Header, place: tuple[str, int, int]) -> None:
+        """All events name the ledger that the first one names."""
         self.ledger = self.ledger or header.ledger
         if header.ledger != self.ledger:
             self._tell("event-foreign", f"it belongs to {header.ledger!r}, this is {self.ledger!r}", *place)
-        elif isinstance(event, LedgerCreated) or sequence == 1:
-            is_start = isinstance(event, LedgerCreated) and (stream, position, sequence) == (STREAM, 1, 1)
-            if not is_start:
-                self._tell("ledger-start", f"{header.tag} cannot stand here", *place)
-            elif isinstance(event, LedgerCreated):
-                self.created = event
-                if event.ledger_id != header.ledger:
-                    self._tell("ledger-start", f"it creates {event.ledger_id!r}, its header says otherwise", *place)
-        elif position == 1 and not isinstance(event, Unknown):
-            if not isinstance(event, RunStarted):
-                self._tell("run-start", f"the stream begins with {header.tag}", *place)
-            elif event.run != stream:
+
+    def _check_beginning(self, header: Header, event: Event, place: tuple[str, int, int]) -> None:
+        """The first event of the ledger, and that of a stream, begin something."""
+        stream, position, sequence = place
+        if sequence == 1 and not isinstance(event, LedgerCreated):
+            self._tell("ledger-start", f"the ledger begins with {header.tag}", *place)
+        elif position == 1 and stream != STREAM and not isinstance(event, RunStarted | Unknown):
+            self._tell("run-start", f"the stream begins with {header.tag}", *place)
+
+    def _check_start(self, header: Header, event: Event, sequence: int) -> None:
+        """What begins a ledger or a run stands at its beginning, and begins this one."""
+        place = (header.stream, header.position, sequence)
+        if isinstance(event, LedgerCreated):
+            if place != (STREAM, 1, 1):
+                self._tell("ledger-start", "a ledger is created here once more", *place)
+            elif event.ledger_id != header.ledger:
+                self._tell("ledger-start", f"it creates {event.ledger_id!r}, its header says otherwise", *place)
+            self.created = self.created or event
+        elif isinstance(event, RunStarted):
+            if header.position != 1:
+                self._tell("run-start", "the run is started once more", *place)
+            elif event.run != header.stream:
                 self._tell("run-start", f"it starts the run {event.run!r}", *place)
 
     def _check_position(self, header: Header, place: tuple[str, int, int]) -> bool:

@@ -5,6 +5,7 @@ and a row that a walk through the table does not reach may be found by the entry
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import cache
@@ -90,7 +91,13 @@ def check_pages(connection: sqlite3.Connection) -> Iterator[Finding]:
     except UNREADABLE as error:
         yield _damage(error)
         return
-    yield from (Finding(code="file-damaged", what=str(text)) for (text,) in messages if text != "ok")
+    # One damage can give the same message for many rows, and a heading before the first.
+    lines = Counter(line for (text,) in messages for line in text.splitlines() if not line.startswith("***"))
+    for line, count in lines.items():
+        if line != "ok":
+            yield Finding(code="file-damaged", what=line if count == 1 else f"{line} ({count} times)")
+    if len(messages) == MOST_MESSAGES:
+        yield Finding(code="file-damaged", what=f"there may be more: the check ends after {MOST_MESSAGES} messages")
 
 
 def check_marks(connection: sqlite3.Connection, format_version: int) -> Iterator[Finding]:
@@ -111,7 +118,7 @@ def every_row(connection: sqlite3.Connection) -> Iterator[StoredRow | Unreadable
     try:
         for row in connection.execute(SELECT_ROW + "ORDER BY sequence"):
             yield row
-            after = row[0]
+            after = max(after, row[0])
     except UNREADABLE as error:
         yield from _rows_by_index(connection, after, str(error))
 

@@ -13,7 +13,7 @@ MEANING: dict[str, str] = {
     "schema-differs": "a table, an index or a trigger is not the one that this program makes",
     "format-differs": "the marks in the head of the file are not those of this ledger",
     "tail-damaged": "the write-ahead log holds commits that can no longer be reached",
-    "recovery-unfinished": "a recovery was begun and cut short",
+    "recovery-begun": "a recovery was begun and cut short",
     "ledger-start": "the ledger does not begin with ledger-created, or it is created again later",
     "run-start": "the stream of a run does not begin with run-started, or that names another run",
     "event-unreadable": "the file holds an event that cannot be read any more",

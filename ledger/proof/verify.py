@@ -17,13 +17,11 @@ from ledger.proof.chain import Chain
 from ledger.proof.evidence import EvidenceCounts, NamedEvidence, check_evidence
 from ledger.proof.file import UNREADABLE, check_marks, check_pages, check_schema, every_row, open_damaged
 from ledger.proof.findings import Finding, Note, Report, format_head
+from ledger.proof.receipt import plan_of
 from ledger.proof.tail import Tail, read_tail
 from ledger.store.api import StoreUnreadable
 from ledger.store.reader import Head
 from ledger.values import Digest
-
-RECOVERY_FILE = "recovering.json"
-"""The plan of a recovery, next to the ledger file from the first step of the recovery to its last."""
 
 
 def verify(
@@ -39,7 +37,7 @@ def verify(
     head that the ledger must still hold. Raises LedgerMissing, ForeignLedger or StoreUnreadable when there is no ledger
     that could be looked at.
     """
-    tell = _Counted(found)
+    tell, tail = _Counted(found), _read_tail(place)
     connection, findings = open_damaged(place)
     with closing(connection):
         tell.all(findings)
@@ -51,7 +49,6 @@ def verify(
         tell.all(check_marks(connection, chain.created.format_version if chain.created else FORMAT_VERSION))
         if noted is not None:
             tell.all(_check_head(connection, noted, chain.head))
-        tail = _read_tail(place)
         tell.all(_check_side_files(place, tail))
         counts = None
         if evidence and named:
@@ -96,8 +93,8 @@ def _check_side_files(place: Path, tail: Tail) -> Iterator[Finding]:
     if tail.rejected_commits:
         what = f"{tail.rejected_commits} commits lie behind a damaged frame; SQLite reads only {tail.frames} frames"
         yield Finding(code="tail-damaged", what=what)
-    if place.with_name(RECOVERY_FILE).exists():
-        yield Finding(code="recovery-unfinished", what="run `ledger recover` again; it takes up where it was cut short")
+    if plan_of(place).exists():
+        yield Finding(code="recovery-begun", what="run `ledger recover` again; it takes up where it was cut short")
 
 
 def _read_tail(place: Path) -> Tail:

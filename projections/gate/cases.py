@@ -52,14 +52,22 @@ class SideCases(Struct):
         return found is not None and found.error is not None
 
 
+_RAN = frozenset({"passed", "failed", "xpassed"})
+"""Outcomes of the test's own call; an error, a skip or an expected failure does not show that the test did its work."""
+
+
 class JoinedCase(Struct, frozen=True):
-    """A case with its state on both sides, the first line to show for it, and why it was not measured, if so."""
+    """A case with its state on both sides, the first line to show for it, and why it was not measured, if so.
+
+    `ran`: the test itself was run on the candidate.
+    """
 
     test: TestId
     candidate: CandidateState
     baseline: BaselineState
     line: str = ""
     cause: str = ""
+    ran: bool = False
 
 
 def index(evidence: SideEvidence) -> SideCases:
@@ -88,40 +96,36 @@ def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
     named = {test.target for test in (*candidate.collected, *candidate.reported)}
     lost = candidate.evidence.missing.keys() | candidate.targets.keys() - candidate.measured
     tests.update((TestId(target), None) for target in lost - named)
-    left = {
-        (test.target, test.path[:length])
-        for test in (*candidate.collected, *candidate.reported)
-        for length in range(1, len(test.path) + 1)
-    }
+    variants = {(test.target, test.path) for test in (*candidate.collected, *candidate.reported)}
     return [
-        _join_one(test, candidate, baseline, left)
+        _join_one(test, candidate, baseline, variants)
         for test in sorted(tests, key=TestId.sort_key)
         if not _hidden(test, candidate) or baseline.uncollected(test.target)
     ]
 
 
-Names = set[tuple[str, tuple[str, ...]]]
-"""Targets with the names of what is left in them on the candidate: tests without their variants, and their classes."""
+Variants = set[tuple[str, tuple[str, ...]]]
+"""Targets with the names of the tests that the candidate has in them, whatever the variant."""
 
 
-def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, left: Names) -> JoinedCase:
-    state, cause = _candidate_state(test, candidate, baseline, left)
+def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, variants: Variants) -> JoinedCase:
+    state, cause = _candidate_state(test, candidate, baseline, variants)
     other = _baseline_state(test, baseline)
     row = candidate.reported.get(test)
     line = row.line or row.reason if row else ""
     if other in ("unmeasured", "not-run") and not cause:
         cause = baseline.evidence.missing.get(test.target, "not-measured")
-    return JoinedCase(test, state, other, line, cause)
+    return JoinedCase(test, state, other, line, cause, ran=row is not None and row.outcome in _RAN)
 
 
 def _candidate_state(
-    test: TestId, candidate: SideCases, baseline: SideCases, left: Names
+    test: TestId, candidate: SideCases, baseline: SideCases, variants: Variants
 ) -> tuple[CandidateState, str]:
     if not test.path:
         return _collection_state(test, candidate)
     hidden = _hidden(test, candidate)
     if not candidate.knows(test) and not hidden:
-        return _gone(test, candidate, baseline, left)
+        return _gone(test, candidate, baseline, variants)
     if test.target in candidate.evidence.missing:
         return "unmeasured", candidate.evidence.missing[test.target]
     if hidden and test.target in candidate.measured:
@@ -162,13 +166,17 @@ def _collected_as(test: TestId, side: SideCases) -> RowState:
     return _row_state(row) if row else "passed"
 
 
-def _gone(test: TestId, candidate: SideCases, baseline: SideCases, left: Names) -> tuple[CandidateState, str]:
-    """A case that the candidate does not have: hidden by a skip of its whole target, vanished, or removed."""
+def _gone(test: TestId, candidate: SideCases, baseline: SideCases, variants: Variants) -> tuple[CandidateState, str]:
+    """A case that the candidate does not have: hidden by a skip of its whole target, vanished, or removed.
+
+    Only what the baseline collected can vanish, so that the answer does not depend on whether the baseline was run.
+    """
     ours, theirs = candidate.targets.get(test.target), baseline.targets.get(test.target)
     if ours is not None and ours.skipped is not None:
         return "skipped", ""
     identical = ours is not None and theirs is not None and ours.blob is not None and ours.blob == theirs.blob
-    return ("vanished" if identical and (test.target, test.path) not in left else "removed"), ""
+    collected = test in baseline.collected
+    return ("vanished" if identical and collected and (test.target, test.path) not in variants else "removed"), ""
 
 
 def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:

@@ -21,8 +21,6 @@ from ledger.values import TestId, Verdict
 from projections.gate.cases import JoinedCase
 from projections.gate.classes import TABLE_VERSION, judge
 
-_RAN = frozenset({"passed", "failed", "flaky"})
-
 
 class Judged(Struct, frozen=True, kw_only=True):
     """The answer: verdict, its reason code, the class table, and the cases that decide."""
@@ -37,11 +35,14 @@ class Judged(Struct, frozen=True, kw_only=True):
 
 def judge_cases(cases: Iterable[JoinedCase], *, flaky_blocks: bool) -> Judged:
     """Judge every case and decide."""
-    rows = [_row(case, flaky_blocks) for case in cases]
+    ran, rows = False, []
+    for case in cases:
+        ran |= case.ran
+        rows.append(_row(case, flaky_blocks))
     counts = Counter(row.case_class for row in rows)
     blocking = tuple(JudgedCase(r.test.text(), r.case_class, r.line) for r in rows if r.effect == "failed")
     unmeasured = _unmeasured(row for row in rows if row.effect == "unmeasured")
-    verdict, reason = _decide(rows, blocking, unmeasured)
+    verdict, reason = _decide(blocking, unmeasured, ran=ran)
     return Judged(
         verdict=verdict,
         reason=reason,
@@ -87,13 +88,11 @@ def _unmeasured(rows: Iterable[ClassRow]) -> tuple[JudgedCase, ...]:
     return tuple(JudgedCase(test.text(), "unmeasured", cause) for test, cause in listed.items())
 
 
-def _decide(
-    rows: list[ClassRow], blocking: tuple[JudgedCase, ...], unmeasured: tuple[JudgedCase, ...]
-) -> tuple[Verdict, str]:
+def _decide(blocking: tuple[JudgedCase, ...], unmeasured: tuple[JudgedCase, ...], *, ran: bool) -> tuple[Verdict, str]:
     if blocking:
         return "failed", "regression"
     if unmeasured:
         return "unmeasured", "cases-unmeasured"
-    if not any(row.candidate in _RAN and row.test.path for row in rows):
+    if not ran:
         return "unmeasured", "nothing-ran"
     return "passed", "no-regression"

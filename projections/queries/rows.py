@@ -118,7 +118,7 @@ def _shard_row(source: RunSource, state: ShardSide, targets: int | None) -> Shar
         rounds=state.rounds,
         cause=last.cause if last else None,
         detail=last.detail if last else "",
-        duration_seconds=sum(record.duration_seconds for record in records),
+        duration_seconds=sum((record.duration_seconds for record in records), 0.0),
         peak_memory_bytes=max((r.peak_memory_bytes for r in records if r.peak_memory_bytes is not None), default=None),
     )
 

@@ -85,6 +85,26 @@ def locate(moment: Moment, run: str, events: Iterable[RecordedEvent], head: int)
     return Past(position=last.header.position, sequence=last.sequence, time=time)
 
 
+def locate_in_ledger(moment: Moment, events: Iterable[RecordedEvent], head: int) -> int:
+    """The last sequence of the whole ledger at this moment. Raises MomentUnknown, also for a position in a run."""
+    if moment.position is not None:
+        raise MomentUnknown(
+            f"{moment.text} is a position in one run", "give a sequence like @1234 or a time for what is about all runs"
+        )
+    if moment.sequence is not None:
+        if not 1 <= moment.sequence <= head:
+            raise MomentUnknown(f"there is no {moment.text}: the ledger ends at @{head}", _HINT)
+        return moment.sequence
+    last = 0
+    for recorded in events:
+        if not moment.includes(recorded):
+            break
+        last = recorded.sequence
+    if last == 0:
+        raise MomentUnknown(f"the ledger did not exist yet at {moment.text}", "name a later time")
+    return last
+
+
 def event_time(header: Header, sequence: int) -> datetime:
     """When an event was recorded, by the clock of its writer. Raises LedgerDamaged when its header does not tell."""
     try:

@@ -18,13 +18,13 @@ from uuid import uuid4
 import msgspec
 from eventsourcing.application import Application
 from eventsourcing.domain import DomainEvent, datetime_now_with_tzinfo
-from lib import Watch, compare, report
 
 from ledger.events import STREAM, TYPES, AttemptRecorded, AttemptStarted, Event, FailureLine, LedgerCreated
 from ledger.record import Actor, NewEvent, Stamp
 from ledger.store.reader import Reader
 from ledger.store.sqlite.schema import TABLE
 from ledger.store.writer import Writer
+from scripts.bench.lib import Watch, compare, report
 
 BATCH = 100
 RUN_EVENTS = 500

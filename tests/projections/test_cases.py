@@ -45,7 +45,7 @@ def test_a_case_that_only_the_run_knows_of_counts_on_its_side() -> None:
         "a.py::t": ("passed", "passed"),
         "a.py::x": ("failed", "passed"),
     }
-    assert one(File({"t": "passed"}), File({"t": "passed"}, extra={"x": "passed"}))["a.py::x"] == ("vanished", "passed")
+    assert one(File({"t": "passed"}), File({"t": "passed"}, extra={"x": "passed"}))["a.py::x"] == ("removed", "passed")
 
 
 def test_a_new_test_and_a_new_file_are_proven_absent_from_the_baseline() -> None:

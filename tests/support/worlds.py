@@ -149,14 +149,12 @@ def _vanished(target: str, file: File, world: World) -> Iterator[str]:
     left = {name.partition("[")[0] for name in (*here.tests, *reported)}
     hidden = here.broken or None
     yield from (n for n in file.tests if n.partition("[")[0] not in left and n.partition("::")[0] != hidden)
-    if file.broken and file.broken != here.broken and not any(name.startswith(f"{file.broken}::") for name in left):
-        yield file.broken
 
 
 def anything_ran(world: World) -> bool:
-    """Whether a test of the candidate was run at all; a skip or an expected failure shows nothing."""
+    """Whether a test of the candidate was run at all; a skip, an expected failure or an error shows nothing."""
     measured = (file for target, file in world.candidate.items() if target not in world.lost["candidate"])
-    shown = (*PASSES, *FAILS)
+    shown = (*PASSES, "failed")
     return any(told in shown for file in measured for told in (*file.tests.values(), *file.extra.values()))
 
 

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.real
 Golden = Callable[[str, str], None]
 
 WIDE, NARROW = 120, 50
-COMMANDS = ("", "config", "explain", "gate", "init", "log", "resume", "status", "stop", "why")
+COMMANDS = (
+    "", "config", "diff", "explain", "gate", "init", "log", "replay", "resume", "show", "status", "stop", "why",
+)  # fmt: skip
 
 REDACTED = (
     (re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}"), "20300101-000000-0000"),

@@ -1,6 +1,9 @@
 """Replay: what is sound agrees, what was changed does not, and what is not known never agrees."""
 
+import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -8,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from commands.causes import DOUBTS
 from commands.decide.base import stored
 from commands.decide.registry import DECISIONS
-from commands.replay import Finding
+from commands.replay import Finding, replay
 from ledger.codec import encode
 from ledger.events import (
     AttemptRecorded,
@@ -334,6 +338,12 @@ class TestUntil:
     def test_at_every_moment_of_a_sound_run_all_agrees(self, past: Past) -> None:
         for position in range(1, len(past.events) + 1):
             assert {one.outcome for one in past.findings(until=position)} == {"agree"}
+
+
+def test_every_reason_that_a_replay_gives_can_be_explained() -> None:
+    text = Path(inspect.getfile(replay)).read_text("utf-8")
+    given = set(re.findall(r'NotAnswered\("[\w-]+", "([\w-]+)"', text)) | {"answer-differs"}
+    assert given == set(DOUBTS)
 
 
 def test_the_worst_finding_decides(past: Past) -> None:

@@ -1,0 +1,163 @@
+"""The command `schema`: the JSON Schema of every event, of every row of a view, and of every document of a command.
+
+They are made from the same types that write and read, so they cannot say anything else than what is done.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import click
+from msgspec import Struct
+
+from commands.cli.common import emit_json, emit_lines, json_option, say
+from commands.cli.exits import ExitCode
+from ledger.errors import LedgerError
+from ledger.record import Header
+from ledger.values import Digest
+
+Kind = Literal["event", "row", "document"]
+
+JSON_VERSION = 1
+"""The version of rows and documents: keys are only added to them within it."""
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class SchemaUnknown(LedgerError):
+    """There is no event, view or document of this name."""
+
+    code = "schema-unknown"
+    exit_code = 2
+
+
+class Described(Struct, frozen=True):
+    """Something that has a schema. `version` is that of the event's tag, or of all JSON."""
+
+    name: str
+    kind: Kind
+    version: int
+    type: Any
+
+
+class LogLine(Struct, frozen=True, kw_only=True):
+    """One line of `ledger log --json`. `event` holds the fields of the event that the header's tag names, or the
+    payload as text when this version does not know the tag."""
+
+    sequence: int
+    header: Header
+    digest: Digest
+    event: Any
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """The value of a key and where it comes from."""
+
+    value: Any
+    origin: str
+
+
+class ConfigDocument(Struct, frozen=True, kw_only=True):
+    """All settings by key, and the directory of the ledger."""
+
+    settings: dict[str, Setting]
+    store: str
+
+
+class ErrorDetails(Struct, frozen=True, kw_only=True):
+    """The stable code of an expected failure, what happened, and what to do next."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class ErrorDocument(Struct, frozen=True, kw_only=True):
+    """What a command prints instead of its document when it fails."""
+
+    error: ErrorDetails
+
+
+class QueryDocument(Struct, frozen=True, kw_only=True):
+    """The rows of a view; `run` is null for all runs, `sequence` that of the last event that was taken into account."""
+
+    view: str
+    run: str | None
+    sequence: int
+    rows: tuple[dict[str, Any], ...]
+
+
+@click.command(short_help="The JSON Schema of events, rows and documents.")
+@click.argument("name", required=False, metavar="[NAME]")
+@json_option
+def schema(name: str | None, as_json: bool) -> ExitCode:
+    """The JSON Schema of NAME: the tag of an event, a view of `ledger query`, or the document that a command prints
+    with --json. Without NAME, what there is.
+    """
+    known = {described.name: described for described in everything_described()}
+    if name is None:
+        if as_json:
+            emit_json([{"name": one.name, "kind": one.kind, "version": one.version} for one in known.values()])
+        else:
+            emit_lines([f"{one.kind:<9} {one.name:<18} version {one.version}" for one in known.values()])
+            say("next: ledger schema NAME")
+    elif name in known:
+        emit_lines([schema_text(known[name])])
+    else:
+        raise SchemaUnknown(f"there is no event, view or document {name!r}", "`ledger schema` lists what there is")
+    return ExitCode.PASSED
+
+
+def schema_text(described: Described) -> str:
+    """The schema as JSON, indented."""
+    import msgspec
+
+    marks = {
+        "$schema": _DIALECT,
+        "$id": f"urn:release-ledger:{described.kind}:{described.name}:{described.version}",
+        "version": described.version,
+    }
+    return json.dumps(marks | msgspec.json.schema(described.type), indent=2)
+
+
+def everything_described() -> Iterator[Described]:
+    """Everything that has a schema, each under a name of its own."""
+    from ledger.events import TAGS
+    from projections.queries.registry import QUERIES
+
+    for event_type, (tag, version) in sorted(TAGS.items(), key=lambda item: item[1]):
+        yield Described(tag, "event", version, event_type)
+    for query in QUERIES.values():
+        yield Described(query.name, "row", JSON_VERSION, query.row_type)
+    for name, document_type in sorted(_documents().items()):
+        yield Described(name, "document", JSON_VERSION, document_type)
+
+
+def _documents() -> dict[str, type[Struct]]:
+    """What each command prints with --json, by the name of the command."""
+    from commands.cli.data.transfer import ExportedArchive, ImportedArchive
+    from commands.initializing import Written
+    from commands.replay import Report as ReplayReport
+    from ledger.backup import Backup
+    from projections.gate.why import Why
+    from projections.run.diff import RunDiff
+    from projections.run.resume import ResumePlan
+    from projections.run.story import RunStory
+    from projections.run.summary import RunSummary
+
+    return {
+        "backup": Backup,
+        "config": ConfigDocument,
+        "diff": RunDiff,
+        "error": ErrorDocument,
+        "export": ExportedArchive,
+        "import": ImportedArchive,
+        "init": Written,
+        "log-line": LogLine,
+        "query": QueryDocument,
+        "replay": ReplayReport,
+        "resume-plan": ResumePlan,
+        "show": RunStory,
+        "status": RunSummary,
+        "why": Why,
+    }

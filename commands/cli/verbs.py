@@ -1,0 +1,65 @@
+"""The verbs of the command line, each loaded when it is used: to load them all takes as long as many of them do."""
+
+from types import ModuleType
+
+import click
+
+VERBS = (
+    "init", "gate", "status", "log", "why", "show", "replay", "diff", "resume", "stop", "config", "explain",
+    "query", "schema", "export", "import", "backup", "verify", "recover",
+)  # fmt: skip
+
+
+class Verbs(click.Group):
+    """A group whose commands are the verbs."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names, in the order of the alphabet."""
+        return sorted(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of this name, None when there is none."""
+        if name not in VERBS:
+            return None
+        command: click.Command = getattr(_module_of(name), "import_archive" if name == "import" else name)
+        return command
+
+
+def _module_of(verb: str) -> ModuleType:
+    """The module that holds a verb."""
+    match verb:
+        case "gate" | "resume" | "stop":
+            from commands.cli import gate
+
+            return gate
+        case "show" | "replay" | "diff":
+            from commands.cli import past
+
+            return past
+        case "init" | "config":
+            from commands.cli import setup
+
+            return setup
+        case "verify" | "recover":
+            from commands.cli import audit
+
+            return audit
+        case "explain":
+            from commands.cli import explain
+
+            return explain
+        case "query":
+            from commands.cli.data import query
+
+            return query
+        case "schema":
+            from commands.cli.data import schemas
+
+            return schemas
+        case "export" | "import" | "backup":
+            from commands.cli.data import transfer
+
+            return transfer
+    from commands.cli import show
+
+    return show

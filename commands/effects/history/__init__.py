@@ -1,0 +1,1 @@
+"""The history of all runs, kept in a side file of the ledger."""

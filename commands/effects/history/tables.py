@@ -1,0 +1,146 @@
+"""The tables of the history: what they hold, how they are written, and how rows are read from them again.
+
+Names of targets and tests are kept once, and numbered as they first appear; so the same events give the same file.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from ledger.events import TAGS, AttemptRecorded
+from ledger.record import RecordedEvent
+from ledger.tables import CaseTable
+from projections.history.results import OutcomeRow, TargetRow, case_results, target_results
+from projections.history.runs import PastRun
+
+HISTORY_VERSION = 1
+APPLICATION_ID = 0x6C656468
+
+SCHEMA = (
+    "CREATE TABLE taken (ledger TEXT, shape TEXT, sequence INTEGER, digest TEXT)",
+    "CREATE TABLE runs (first INTEGER PRIMARY KEY, run TEXT UNIQUE, state TEXT)",
+    """CREATE TABLE attempts (sequence INTEGER PRIMARY KEY, run TEXT, shard TEXT, side TEXT, attempt INTEGER,
+       commit_id TEXT)""",
+    "CREATE TABLE targets (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
+    "CREATE TABLE tests (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
+    """CREATE TABLE uses (target INTEGER, sequence INTEGER, cause TEXT, duration_seconds REAL,
+       peak_memory_bytes INTEGER, PRIMARY KEY (target, sequence)) WITHOUT ROWID""",
+    """CREATE TABLE outcomes (test INTEGER, sequence INTEGER, outcome TEXT, duration_seconds REAL, reruns INTEGER,
+       PRIMARY KEY (test, sequence)) WITHOUT ROWID""",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {HISTORY_VERSION}",
+)
+
+_NAMES_MAX = 100_000
+"""So many numbers of names are kept at hand; they are looked up again when there are more."""
+
+_TARGETS = (
+    "SELECT a.run, t.name, a.side, a.shard, a.attempt, a.commit_id, u.cause, u.duration_seconds, u.peak_memory_bytes,"
+    " a.sequence FROM targets t JOIN uses u ON u.target = t.id JOIN attempts a ON a.sequence = u.sequence"
+    " {} ORDER BY t.id, u.sequence"
+)
+_OUTCOMES = (
+    "SELECT a.run, t.name, a.side, a.shard, a.attempt, a.commit_id, o.outcome, o.duration_seconds, o.reruns,"
+    " a.sequence FROM tests t JOIN outcomes o ON o.test = t.id JOIN attempts a ON a.sequence = o.sequence"
+    " {} ORDER BY t.id, o.sequence"
+)
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_state_decoder = msgspec.json.Decoder(PastRun)
+
+
+def shape() -> str:
+    """A digest of everything that what is kept depends on besides the ledger: a program that knows more kinds of events
+    takes them all again."""
+    known = sorted(f"{tag} {version}" for tag, version in TAGS.values())
+    return sha256("\n".join((str(HISTORY_VERSION), *known)).encode()).hexdigest()
+
+
+class Names:
+    """The numbers of names in one of the tables of names."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
+        self._connection = connection
+        self._insert = f"INSERT OR IGNORE INTO {table} (name) VALUES (?)"
+        self._select = f"SELECT id FROM {table} WHERE name=?"
+        self._known: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        """The number of a name, which gets the next one when it is new."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        if len(self._known) >= _NAMES_MAX:
+            self._known.clear()
+        self._connection.execute(self._insert, (name,))
+        number: int = self._connection.execute(self._select, (name,)).fetchone()[0]
+        self._known[name] = number
+        return number
+
+
+class RunStates:
+    """The runs that events of one transaction belong to."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._touched: dict[str, PastRun] = {}
+
+    def get(self, run: str) -> PastRun:
+        """A run as it was kept last, or a new one."""
+        past = self._touched.get(run)
+        if past is None:
+            row = self._connection.execute("SELECT state FROM runs WHERE run=?", (run,)).fetchone()
+            past = self._touched[run] = _state_decoder.decode(row[0]) if row else PastRun()
+        return past
+
+    def keep(self) -> None:
+        """Write them, and let go of them."""
+        rows = [(past.first_sequence, run, _encoder.encode(past).decode()) for run, past in self._touched.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO runs VALUES (?,?,?)", rows)
+        self._touched.clear()
+
+
+def insert_results(
+    connection: sqlite3.Connection,
+    targets: Names,
+    tests: Names,
+    recorded: RecordedEvent,
+    event: AttemptRecorded,
+    table: CaseTable,
+) -> int:
+    """Write what an attempt says, and return how many rows that were."""
+    sequence = recorded.sequence
+    attempt = (sequence, recorded.header.stream, event.shard, event.side, event.attempt, event.commit)
+    connection.execute("INSERT INTO attempts VALUES (?,?,?,?,?,?)", attempt)
+    uses = [(targets.number(name), sequence, *rest) for name, *rest in target_results(event, table)]
+    outcomes = [(tests.number(name), sequence, *rest) for name, *rest in case_results(table)]
+    connection.executemany("INSERT OR REPLACE INTO uses VALUES (?,?,?,?,?)", uses)
+    connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?)", outcomes)
+    return len(uses) + len(outcomes)
+
+
+def select_runs(connection: sqlite3.Connection) -> Iterator[PastRun]:
+    """Every run, in the order in which they began."""
+    for (state,) in connection.execute("SELECT state FROM runs ORDER BY first"):
+        yield _state_decoder.decode(state)
+
+
+def select_targets(connection: sqlite3.Connection, run: str | None) -> Iterator[TargetRow]:
+    """What the targets used, of one run or of all; each target's rows in the order of their sequence."""
+    names = TargetRow.__struct_fields__
+    return (TargetRow(**dict(zip(names, row, strict=True))) for row in _select(connection, _TARGETS, run))
+
+
+def select_outcomes(connection: sqlite3.Connection, run: str | None) -> Iterator[OutcomeRow]:
+    """What the cases did, of one run or of all; each case's rows in the order of their sequence."""
+    names = OutcomeRow.__struct_fields__
+    return (OutcomeRow(**dict(zip(names, row, strict=True))) for row in _select(connection, _OUTCOMES, run))
+
+
+def _select(connection: sqlite3.Connection, query: str, run: str | None) -> Iterable[tuple[Any, ...]]:
+    if run is None:
+        return connection.execute(query.format(""))
+    return connection.execute(query.format("WHERE a.run = ?"), (run,))
