@@ -41,6 +41,13 @@ class Reconsidered(Struct, frozen=True, kw_only=True):
     derivable: bool = True
 
 
+class Reconsideration(Struct, frozen=True, kw_only=True):
+    """All verdicts of a run, decided again."""
+
+    run: str
+    verdicts: tuple[Reconsidered, ...]
+
+
 def reconsider(
     events: Iterable[RecordedEvent], load: Load, policy: GatePolicy, until: int | None = None
 ) -> Iterator[Reconsidered]:

@@ -43,7 +43,7 @@ class Ledger:
     def events(self, run: str) -> Iterator[RecordedEvent]:
         """The events of a run, oldest first. Raises RunUnknown, LedgerDamaged at the place of a damage, and NewerFormat
         at an event that this version does not know."""
-        if self._reader.position(run) == 0:
+        if run == STREAM or self._reader.position(run) == 0:
             raise RunUnknown(f"this ledger has no run {run!r}", "`runs()` lists them")
         for recorded in self._reader.events(run):
             yield _known(recorded)

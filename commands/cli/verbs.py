@@ -33,7 +33,7 @@ def _module_of(verb: str) -> ModuleType:
 
             return gate
         case "show" | "replay" | "diff":
-            from commands.cli import past
+            from commands.cli.auditing import past
 
             return past
         case "init" | "config":
@@ -41,9 +41,9 @@ def _module_of(verb: str) -> ModuleType:
 
             return setup
         case "verify" | "recover":
-            from commands.cli import audit
+            from commands.cli.auditing import proof
 
-            return audit
+            return proof
         case "explain":
             from commands.cli import explain
 

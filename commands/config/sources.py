@@ -1,9 +1,7 @@
 """Where settings come from: flags, variables, and files; each source knows where it has a key from."""
 
-import difflib
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,6 +95,8 @@ def _read(path: Path, name: str) -> str | None:
 
 
 def _parse(text: str, name: str) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as failure:
@@ -136,6 +136,8 @@ def _checked(given: Mapping[str, object], base: Path, origin: Callable[[str], st
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
@@ -153,6 +155,8 @@ def _line_of(text: str, path: tuple[str, ...]) -> int:
 
 
 def _may_have(beginning: str, path: tuple[str, ...]) -> bool:
+    import tomllib
+
     try:
         value: Any = tomllib.loads(beginning)
     except ValueError:

@@ -98,7 +98,9 @@ class Git:
         Raises NotARepository: also for a bare repository and for one that git does not trust.
         """
         try:
-            answer = cls(path).run("rev-parse", "--show-toplevel", accepted=(0, 128))
+            answer = cls(path).run(
+                "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", accepted=(0, 128)
+            )
         except GitFailed as failure:
             raise NotARepository(f"{path} cannot be read: {failure.message}", failure.hint) from failure
         if answer.returncode:
@@ -108,7 +110,13 @@ class Git:
             else:
                 hint = "change to a checkout of your project, or make one with `git init`"
             raise NotARepository(f"{path} is in no checkout of a git repository; git said: {said}", hint)
-        return cls(_path(answer.stdout))
+        if answer.stdout.count(b"\n") != 2:
+            # With a newline in a directory's name only a single answer can be read.
+            return cls(_path(cls(path).run("rev-parse", "--show-toplevel").stdout))
+        toplevel, common_directory, _ = answer.stdout.split(b"\n")
+        git = cls(_path(toplevel))
+        git.toplevel, git.common_directory = git.directory, _path(common_directory)
+        return git
 
     @cached_property
     def toplevel(self) -> Path:

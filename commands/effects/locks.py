@@ -1,10 +1,8 @@
 """One owner at a time: an operating system lock that dies with its holder, and a note of who holds it."""
 
 import fcntl
-import getpass
 import json
 import os
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -102,6 +100,10 @@ def is_held(path: Path) -> bool:
 
 def owner_details(run: str, since: str) -> dict[str, object]:
     """This process as the owner of a run. `since` is UTC in ISO 8601."""
+    # Whoever only looks whether a lock is held does not wait for these to load.
+    import getpass
+    import socket
+
     pid = os.getpid()
     user = ""
     with suppress(KeyError, OSError):

@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
-from commands.reconsider import Reconsidered
+from commands.reconsider import Reconsideration, Reconsidered
 from commands.render.diff import class_lines, fact_lines
 from commands.render.events import describe
 from commands.render.words import clipped, count, safe, wrapped
@@ -85,10 +85,12 @@ def _fields(recorded: AnsweredEvent, derived: AnsweredEvent, width: int) -> Iter
                 yield clipped(f"    {label:<9} {safe(json.dumps(value, ensure_ascii=False))}", width)
 
 
-def reconsidered_lines(run: str, verdicts: Sequence[Reconsidered], width: int) -> list[str]:
+def reconsidered_lines(found: Reconsideration, width: int) -> list[str]:
     """What today's rules would say of a run's verdicts."""
-    lines = [f"run        {run}"] if verdicts else [f"run {run} has no verdict that could be decided again"]
-    for verdict in verdicts:
+    if not found.verdicts:
+        return wrapped(f"run {found.run} has no verdict that could be decided again", width)
+    lines = [f"run        {found.run}"]
+    for verdict in found.verdicts:
         lines += ["", *_reconsidered(verdict, width)]
     return lines
 

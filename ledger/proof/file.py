@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import cache
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from ledger.errors import ForeignLedger, LedgerDamaged, LedgerMissing
 from ledger.proof.findings import Finding
 from ledger.store.api import Place
 from ledger.store.rows import SELECT_ROW, StoredRow
-from ledger.store.sqlite.connect import FAILURES, connect_read_only, read_failure, uri
+from ledger.store.sqlite.connect import FAILURES, connect_read_only, is_memory, read_failure, uri
 from ledger.store.sqlite.schema import APPLICATION_ID, STATEMENTS, is_blank
 
 UNREADABLE = (*FAILURES, MemoryError, OverflowError)
@@ -25,6 +26,7 @@ UNREADABLE = (*FAILURES, MemoryError, OverflowError)
 MOST_MESSAGES = 1000
 """SQLite's own check stops after so many messages."""
 
+_SMALLEST_PAGE_BYTES = 512
 _BEFORE_ALL = -(2**63)
 
 # Both indexes hold the sequence of every event; the first also says which event it is.
@@ -170,10 +172,15 @@ def _require_ledger(connection: sqlite3.Connection, place: Place) -> None:
             # What is wrong with it is for the checks to say.
             return
         raise failure from error
-    if blank:
+    if blank and not _is_stump(place):
         raise LedgerMissing(f"{place} is an empty database", "there is nothing to verify")
-    if not ours:
+    if not blank and not ours:
         raise ForeignLedger(f"{place} is the database of another program", "name another place for the ledger")
+
+
+def _is_stump(place: Place) -> bool:
+    """Whether the file holds something, but less than a database can be; SQLite takes it for an empty one."""
+    return not is_memory(place) and 0 < Path(place).stat().st_size < _SMALLEST_PAGE_BYTES
 
 
 @cache

@@ -15,15 +15,14 @@ _HEADER = struct.Struct(">IIII8s8s")
 _FRAME = struct.Struct(">II8s8s")
 _BIG_ENDIAN_SUMS, _LITTLE_ENDIAN_SUMS = 0x377F0683, 0x377F0682
 _SUMMED, _SUMMED_OF_FRAME = 24, 8
-_NOTHING = bytes(8)
 
 
 class Tail(NamedTuple):
-    """The frames that SQLite reads; the frames of the same log behind them; and how many of those end a commit."""
+    """How many frames SQLite reads, how many of the same log lie behind them, and what is damaged ("" for nothing)."""
 
     frames: int
     rejected: int
-    rejected_commits: int
+    damage: str
 
 
 def read_tail(path: Path) -> Tail:
@@ -39,27 +38,30 @@ def read_tail(path: Path) -> Tail:
                 if file.read(_HEADER.size) == header:
                     return tail
         except FileNotFoundError:
-            return Tail(0, 0, 0)
+            return Tail(0, 0, "")
 
 
 def _frames(file: BinaryIO, header: bytes) -> Tail:
     """Walk over all frames of this log."""
     if len(header) < _HEADER.size:
-        return Tail(0, 0, 0)
+        return Tail(0, 0, "")
     magic, _, page_bytes, _, salts, sums = _HEADER.unpack(header)
     order = ">" if magic == _BIG_ENDIAN_SUMS else "<"
-    reached = magic in (_BIG_ENDIAN_SUMS, _LITTLE_ENDIAN_SUMS) and _sums(order, _NOTHING, header[:_SUMMED]) == sums
-    frames = committed = rejected_commits = last = 0
+    if magic not in (_BIG_ENDIAN_SUMS, _LITTLE_ENDIAN_SUMS) or _sums(order, bytes(8), header[:_SUMMED]) != sums:
+        return Tail(0, 0, "the head of the write-ahead log is damaged, so that nothing in it is read")
+    frames = committed = last = lost_commits = 0
+    reached = True
     while len(frame := file.read(_FRAME.size + page_bytes)) == _FRAME.size + page_bytes:
         frames += 1
         _, pages_after_commit, frame_salts, frame_sums = _FRAME.unpack_from(frame)
-        summed = frame[:_SUMMED_OF_FRAME] + frame[_FRAME.size :]
+        # The frames of an older log, which this one has not come to yet, have other salts.
         ours = frame_salts == salts
-        fits = ours and _sums(order, sums, summed) == frame_sums
+        fits = ours and _sums(order, sums, frame[:_SUMMED_OF_FRAME] + frame[_FRAME.size :]) == frame_sums
         reached, last, sums = reached and fits, frames if ours else last, frame_sums
         if fits and pages_after_commit:
-            committed, rejected_commits = (frames, 0) if reached else (committed, rejected_commits + 1)
-    return Tail(committed, max(0, last - committed), rejected_commits)
+            committed, lost_commits = (frames, 0) if reached else (committed, lost_commits + 1)
+    damage = f"{lost_commits} commits of the write-ahead log lie behind a damaged frame" if lost_commits else ""
+    return Tail(committed, max(0, last - committed), damage)
 
 
 def _sums(order: str, before: bytes, data: bytes) -> bytes:

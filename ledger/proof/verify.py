@@ -90,9 +90,8 @@ def _check_head(connection: sqlite3.Connection, noted: Head, head: Head) -> Iter
 
 
 def _check_side_files(place: Path, tail: Tail) -> Iterator[Finding]:
-    if tail.rejected_commits:
-        what = f"{tail.rejected_commits} commits lie behind a damaged frame; SQLite reads only {tail.frames} frames"
-        yield Finding(code="tail-damaged", what=what)
+    if tail.damage:
+        yield Finding(code="tail-damaged", what=tail.damage)
     if plan_of(place).exists():
         yield Finding(code="recovery-begun", what="run `ledger recover` again; it takes up where it was cut short")
 
@@ -106,7 +105,7 @@ def _read_tail(place: Path) -> Tail:
 
 def _notes(chain: Chain, tail: Tail, counts: EvidenceCounts | None) -> Iterator[Note]:
     """Notes about what is no event."""
-    if tail.rejected and not tail.rejected_commits:
+    if tail.rejected and not tail.damage:
         yield Note(code="tail-unfinished", count=tail.rejected)
     if chain.created and chain.created.format_version > FORMAT_VERSION:
         yield Note(code="format-newer", count=1, sequence=1)

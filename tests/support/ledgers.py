@@ -1,11 +1,13 @@
 """Real ledgers on disk, with the runs of made-up gates: events through the writer, evidence in its store."""
 
+from itertools import groupby
 from pathlib import Path
 
 from msgspec import structs
 
 from commands.config.settings import RunnerSettings
-from ledger.events import FORMAT_VERSION, STREAM, GatePolicy, LedgerCreated, RunStarted
+from commands.messages import StartRun, decode_message, encode_message
+from ledger.events import FORMAT_VERSION, STREAM, GatePolicy, LedgerCreated
 from ledger.evidence import EvidenceStore
 from ledger.record import Actor, NewEvent, Stamp
 from ledger.store.api import EVIDENCE, LEDGER_FILE
@@ -41,18 +43,24 @@ def begin(directory: Path, ledger_id: str = LEDGER_ID) -> Writer:
 
 
 def add_run(writer: Writer, directory: Path, run: str, suite: Suite = SUITE, policy: GatePolicy | None = None) -> None:
-    """Append the whole run of a gate, command by command."""
+    """Append the whole run of a gate, command by command, each with its message."""
     past = past_of(suite, policy)
     evidence = EvidenceStore(directory / EVIDENCE)
-    for document in past.evidence.values():
-        evidence.put_bytes(document)
+    messages = {one.header.message for one in past.events}
+    for digest, document in past.evidence.items():
+        if digest not in messages:
+            evidence.put_bytes(document)
     settings = evidence.put_bytes(encode_document(RunnerSettings()))
-    for number, one in enumerate(past.events):
-        event = one.event
-        if isinstance(event, RunStarted):
-            event = structs.replace(event, run=run, config=settings)
-        stamp = _stamp(f"{run} {number}", one.header.message, number)
-        writer.append([NewEvent(run, event)], {run: number}, stamp)
+    position = 0
+    for (_, digest), together in groupby(past.events, key=lambda one: (one.header.command, one.header.message)):
+        message = structs.replace(decode_message(past.load(digest)), stream=run)
+        events = [one.event for one in together]
+        if isinstance(message, StartRun):
+            message = structs.replace(message, run=run, config=settings)
+            events = [structs.replace(event, run=run, config=settings) for event in events]
+        stamp = _stamp(message.command() or f"{run} {position}", evidence.put_bytes(encode_message(message)), position)
+        writer.append([NewEvent(run, event) for event in events], {run: position}, stamp)
+        position += len(events)
 
 
 def make_ledger(directory: Path, *runs: str, ledger_id: str = LEDGER_ID) -> Path:

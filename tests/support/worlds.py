@@ -139,11 +139,16 @@ def _there(target: str, name: str, world: World) -> str:
 
 
 def _vanished(target: str, file: File, world: World) -> Iterator[str]:
-    """The tests that are gone from a file of the same bytes, with all of their variants."""
+    """The tests that are gone from a file of the same bytes, with all of their variants.
+
+    Which tests a broken class hides is known only after a run.
+    """
     here = world.candidate.get(target)
     if here is None or here.error is not None or here.skipped is not None:
         return
     if file.blob is None or file.blob != here.blob:
+        return
+    if here.broken and target in world.lost["candidate"]:
         return
     reported = {} if target in world.lost["candidate"] else here.extra
     left = {name.partition("[")[0] for name in (*here.tests, *reported)}

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from commands.decide.planner.model import Assignment, Item, PlannerPolicy
@@ -12,28 +13,30 @@ CLOSE_ENOUGH = 10_000
 
 
 class Bound(NamedTuple):
-    """What no assignment can go below, in units of time."""
+    """What no assignment can go below, in units of time: the largest of the three."""
 
-    mean: int
-    longest: int
-    pair: int
+    mean: Fraction
+    longest: Fraction
+    pair: Fraction
 
 
 def time_bound(items: Sequence[Item], number: int) -> Bound:
     """The bound for items, the longest first, in `number` shards."""
     times = [item.time for item in items]
     pair = times[number - 1] + times[number] if len(times) > number else 0
-    return Bound(-(-sum(times) // number), times[0], pair)
+    return Bound(Fraction(sum(times), number), Fraction(times[0]), Fraction(pair))
 
 
-def balance(items: Sequence[Item], number: int, budget: int, policy: PlannerPolicy) -> Packing:
+def balance(
+    items: Sequence[Item], number: int, budget: int, policy: PlannerPolicy, known: Assignment | None = None
+) -> Packing:
     """Items, the longest first, in `number` shards of which none is empty, as even as is found.
 
-    There must not be more shards than items. The start is the best of: the longest item first, the largest first; where
-    neither fits, what fits by memory alone.
+    There must not be more shards than items. The start is the best of: the longest item first, the largest first, one
+    that is known; where none of them fits, what fits by memory alone.
     """
-    starts = [longest_first(items, number, budget), largest_first(items, number, budget)]
-    found = [start for start in starts if start is not None and len(start) == number]
+    starts = [longest_first(items, number, budget), largest_first(items, number, budget), known]
+    found = [start for start in starts if start is not None]
     if not found:
         packing = pack([item.memory for item in items], number, budget, policy.search_steps)
         if packing.assignment is None:
@@ -58,9 +61,7 @@ def largest_first(items: Sequence[Item], number: int, budget: int, *, more: bool
     return _greedy(items, order, number, budget, more=more)
 
 
-def _greedy(
-    items: Sequence[Item], order: Iterable[int], number: int, budget: int, *, more: bool
-) -> Assignment | None:
+def _greedy(items: Sequence[Item], order: Iterable[int], number: int, budget: int, *, more: bool) -> Assignment | None:
     assignment: Assignment = [[] for _ in range(number)]
     # Sorted by time; then by memory, so that an empty shard comes before one with items that take no time.
     shards = [(0, 0, shard) for shard in range(number)]

@@ -1,5 +1,6 @@
 """Memory alone: how many shards it asks for at least, and the search for a way to fit into a given number."""
 
+from bisect import bisect_right
 from itertools import accumulate
 
 from msgspec import Struct
@@ -23,7 +24,7 @@ def shards_by_memory(memories: list[int], budget: int) -> int:
     """
     ordered = sorted(memories)
     sums = [0, *accumulate(ordered)]
-    half = _above(ordered, budget // 2)
+    half = bisect_right(ordered, budget // 2)
     needed = 0
     # With `small` of 0 nothing is left out, and the bound is that of volume or better.
     huge = len(ordered)
@@ -35,13 +36,6 @@ def shards_by_memory(memories: list[int], budget: int) -> int:
         rest = max(0, sums[half] - sums[first] - gaps)
         needed = max(needed, len(ordered) - half - (-rest // budget))
     return needed
-
-
-def _above(ordered: list[int], limit: int) -> int:
-    """The position of the first that is above the limit."""
-    from bisect import bisect_right
-
-    return bisect_right(ordered, limit)
 
 
 def pack(memories: list[int], number: int, budget: int, steps: int) -> Packing:

@@ -4,7 +4,7 @@ Names of targets and tests are kept once, and numbered as they first appear; so 
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -140,7 +140,6 @@ def select_outcomes(connection: sqlite3.Connection, run: str | None) -> Iterator
     return (OutcomeRow(**dict(zip(names, row, strict=True))) for row in _select(connection, _OUTCOMES, run))
 
 
-def _select(connection: sqlite3.Connection, query: str, run: str | None) -> Iterable[tuple[Any, ...]]:
-    if run is None:
-        return connection.execute(query.format(""))
-    return connection.execute(query.format("WHERE a.run = ?"), (run,))
+def _select(connection: sqlite3.Connection, query: str, run: str | None) -> Iterator[tuple[Any, ...]]:
+    condition, values = ("", ()) if run is None else ("WHERE a.run = ?", (run,))
+    yield from connection.execute(query.format(condition), values)

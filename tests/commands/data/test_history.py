@@ -3,9 +3,9 @@
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
+import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 from unittest.mock import patch
@@ -24,7 +24,7 @@ from ledger.store.writer import Writer
 from ledger.tables import CaseTable, decode_document
 from projections.history.results import TargetRow
 from projections.history.usage import TargetUsage, latest_usage
-from tests.ledger.stores import NOBODY_ID, edited, newer_program, place_file
+from tests.ledger.stores import edited, newer_program, place_file, run_python
 from tests.support.gates import Suite
 from tests.support.ledgers import SUITE, add_run, begin, make_ledger
 from tests.support.sides import File
@@ -37,15 +37,21 @@ FIXED = Suite(
 )
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Path:
-    """A ledger with three runs."""
-    directory = tmp_path / "ledger"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger with three runs, of which others are copies."""
+    directory = tmp_path_factory.mktemp("made")
     with begin(directory) as writer:
         add_run(writer, directory, "run-1")
         add_run(writer, directory, "run-2", FIXED)
         add_run(writer, directory, "run-3")
     return directory
+
+
+@pytest.fixture
+def ledger(made: Path, tmp_path: Path) -> Path:
+    """A ledger with three runs."""
+    return Path(shutil.copytree(made, tmp_path / "ledger"))
 
 
 def see(directory: Path, look: Callable[[History], Answer], until: int | None = None) -> Answer:
@@ -240,7 +246,7 @@ def test_the_past_is_what_had_happened_then(ledger: Path) -> None:
     file = (ledger / FILE).read_bytes()
     then = see(ledger, everything, until=runs[1].first_sequence)
     assert [(row.run, row.status) for row in then[0]] == [("run-1", "finished"), ("run-2", "open")]
-    assert [row.run for row in then[0]] and {row.run for row in then[1]} == {"run-1"}
+    assert {row.run for row in then[1]} == {"run-1"}
     assert see(ledger, everything, until=runs[2].sequence) == see(ledger, everything)
     assert (ledger / FILE).read_bytes() == file
 
@@ -312,16 +318,15 @@ def test_where_nothing_can_be_kept_it_is_made_for_once(ledger: Path) -> None:
 
 
 READER = """
-import os, sys
+import gzip, sys, filelock
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
 from commands.effects.history.cache import open_history
 from ledger.evidence import EvidenceStore
 from ledger.store.reader import Reader
 from ledger.tables import CaseTable, decode_document
+if sys.argv[2] == "without rights":
+    drop_rights()
 directory = Path(sys.argv[1])
-if os.getuid() == 0:
-    os.setuid(int(sys.argv[2]))
 evidence = EvidenceStore(directory / "evidence")
 load = lambda digest: decode_document(evidence.get(digest), CaseTable)
 with Reader.open(directory / "ledger.sqlite") as reader, open_history(directory, reader, load) as history:
@@ -329,37 +334,30 @@ with Reader.open(directory / "ledger.sqlite") as reader, open_history(directory,
 """
 
 
-def started_reader(directory: Path) -> subprocess.Popen[str]:
-    """A process that looks at the history, without the superuser's rights."""
-    root = str(Path(__file__).parents[3])
-    return subprocess.Popen(
-        [sys.executable, "-c", READER, directory, str(NOBODY_ID), root], stdout=subprocess.PIPE, text=True
-    )
+def summed_up(history: History) -> str:
+    """What the program above prints."""
+    return f"{len(list(history.outcomes()))} {history.taken().sequence}"
 
 
 def test_a_directory_that_may_only_be_read_is_enough(ledger: Path) -> None:
-    with sqlite3.connect(ledger / LEDGER_FILE) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-    connection.close()
-    expected = see(ledger, lambda history: f"{len(list(history.outcomes()))} {history.taken().sequence}")
+    expected = see(ledger, summed_up)
     remove(ledger / FILE)
-    for directory in (ledger, *ledger.parents):
-        if directory.is_relative_to(Path(directory.anchor) / "tmp") and directory.owner() == ledger.owner():
-            directory.chmod(0o755)
-    ledger.chmod(0o555)
-    process = started_reader(ledger)
-    out, _ = process.communicate(timeout=60)
-    assert out.strip() == expected
-    assert not (ledger / FILE).exists()
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        shared = Path(shutil.copytree(ledger, Path(name) / "ledger"))
+        for path in (shared, *shared.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        done = run_python(READER, shared, "without rights", as_nobody=True)
+        assert (done.stdout.strip(), done.stderr) == (expected, "")
+        assert not (shared / FILE).exists()
 
 
 def test_several_processes_catch_it_up_together(ledger: Path) -> None:
-    expected = see(ledger, lambda history: f"{len(list(history.outcomes()))} {history.taken().sequence}")
+    expected = see(ledger, summed_up)
     remove(ledger / FILE)
-    root = str(Path(__file__).parents[3])
-    command = [sys.executable, "-c", READER, ledger, str(os.getuid()), root]
-    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert {reader.communicate(timeout=60)[0].strip() for reader in readers} == {expected}
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(run_python, READER, ledger, "with rights") for _ in range(4)]
+    assert {(reader.result().stdout.strip(), reader.result().stderr) for reader in readers} == {(expected, "")}
     kept = dump(ledger)
     remove(ledger / FILE)
     see(ledger, everything)

@@ -18,6 +18,7 @@ from ledger.store.sqlite.recorder import make_row
 from tests.ledger.attack.ledgers import LEDGER_ID, OTHER_RUN, RUN, run_sql, verified, write
 
 LAST_OF_OTHER_RUN = 17
+EARLIER = "2029-12-31T00:00:00.000000Z"
 COLUMNS = ("stream", "position", "tag", "version", "header", "payload", "digest", "command", "command_index")
 INSERT = f"INSERT INTO events VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
 
@@ -248,7 +249,7 @@ def test_events_of_a_newer_program_are_noted_and_are_no_damage(place: Path) -> N
 def test_a_clock_that_went_back_is_noted_and_is_no_damage(place: Path) -> None:
     rewrite(place, lambda all_rows: [
         *all_rows.values(),
-        forged(all_rows[22], 23, position=13, previous=all_rows[22][7], index=0, command="a", time="2029-12-31T00:00:00.000000Z"),
+        forged(all_rows[22], 23, position=13, previous=all_rows[22][7], index=0, command="a", time=EARLIER),
     ])  # fmt: skip
     said = verified(place)
     assert said.report.sound

@@ -4,9 +4,16 @@ import click
 
 from commands.cli.common import at_option, emit_json, emit_lines, home, json_option, run_argument, store_option, width
 from commands.cli.exits import ExitCode
+from commands.reconsider import Reconsideration, reconsider
+from commands.render.diff import diff_lines
+from commands.render.replay import reconsidered_lines, replay_lines
+from commands.render.story import story_lines
+from commands.replay import replay as replayed
+from commands.replay import summed_up
 from commands.wiring import OpenLedger
 from ledger.events import GatePolicy
 from projections.run.diff import ComparedRun, diff_runs
+from projections.run.story import tell_story
 
 
 @click.command()
@@ -34,10 +41,6 @@ def replay(run: str, policy: str, at: str | None, as_json: bool, store: str | No
     With --policy current the verdicts are decided again by today's rules on the evidence of then. The answer is news,
     not an error: the exit code is 0, or 3 when it cannot be derived.
     """
-    from commands.render.replay import replay_lines
-    from commands.replay import replay as replayed
-    from commands.replay import summed_up
-
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
@@ -56,14 +59,12 @@ def replay(run: str, policy: str, at: str | None, as_json: bool, store: str | No
 
 
 def _reconsider(opened: OpenLedger, run: str, rules: GatePolicy, until: int | None, as_json: bool) -> ExitCode:
-    from commands.reconsider import reconsider
-    from commands.render.replay import reconsidered_lines
-
     verdicts = tuple(reconsider(opened.events(run, 0), opened.evidence, rules, until))
+    found = Reconsideration(run=run, verdicts=verdicts)
     if as_json:
-        emit_json({"run": run, "verdicts": verdicts})
+        emit_json(found)
     else:
-        emit_lines(reconsidered_lines(run, verdicts, width()))
+        emit_lines(reconsidered_lines(found, width()))
     return ExitCode.PASSED if all(verdict.derivable for verdict in verdicts) else ExitCode.UNMEASURED
 
 
@@ -78,8 +79,6 @@ def diff(left: str, right: str, at: str | None, as_json: bool, store: str | None
 
     What they compared, their rules and verdicts, the tests that were judged otherwise, and what they took.
     """
-    from commands.render.diff import diff_lines
-
     with home(store).open_ledger() as opened:
         both = [_compared(opened, opened.find_run(run), at) for run in (left, right)]
     difference = diff_runs(*both)
@@ -105,9 +104,6 @@ def show(run: str, at: str | None, as_json: bool, store: str | None) -> ExitCode
 
     What was compared and why, under which rules, who drove it, every attempt with its evidence, and every verdict.
     """
-    from commands.render.story import story_lines
-    from projections.run.story import tell_story
-
     with home(store).open_ledger() as opened:
         name = opened.find_run(run)
         story = tell_story(opened.known_events(name, opened.past(name, at)))

@@ -1,0 +1,1 @@
+"""The commands that look back and prove: show, replay, diff, verify, recover."""
