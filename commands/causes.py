@@ -141,6 +141,21 @@ REFUSALS: dict[str, Cause] = {
     "pool-empty": Cause("No member of the pool can run a shard.", "Add a member to the pool."),
     "attempt-unknown": Cause("An attempt that was never promised cannot be recorded.", "Resume the run."),
     "not-settled": Cause("Attempts are still owed or running, so there is no verdict yet.", "Resume the run."),
+    "budget-invalid": Cause("The memory budget of a shard is not above 0.", "Name one, such as 2GiB."),
+    "shard-count-invalid": Cause(
+        "The number of shards is below 1, or a number and a time are asked for at once.",
+        "Leave one out to have it chosen.",
+    ),
+    "target-time-invalid": Cause("The time that a plan may take is not above 0.", "Name one, such as 10m."),
+    "usage-missing": Cause("Nothing is known of what a target needs.", "Measure it, or have it estimated."),
+    "usage-invalid": Cause("What a target is said to need is nothing that a target can need.", "Measure it again."),
+    "target-above-budget": Cause(
+        "A target alone needs more memory than a shard may use.", "Raise the budget, or split the target."
+    ),
+    "plan-does-not-fit": Cause(
+        "The targets do not fit into the number of shards; the message says whether that is proved.",
+        "Allow more shards or a larger budget.",
+    ),
 }  # fmt: skip
 """The codes of rules that say no; `nothing-collected` is among the causes."""
 

@@ -347,6 +347,48 @@ def build_driver(
         executor.close()
 
 
+PLANS = "plans"
+"""What owns the checkouts that are made for a plan alone; no ledger has such an id."""
+
+
+class CollectionFailed(LedgerError):
+    """The tests of a commit could not be collected, so there is nothing to plan."""
+
+    code = "collection-failed"
+    exit_code = 3
+
+
+def collect_targets(home: Home, commit: Commit) -> tuple[str, ...]:
+    """The targets of a commit, collected in a checkout that is gone afterwards; nothing is recorded.
+
+    Raises CollectionFailed, and LedgerError when the commit cannot be made ready.
+    """
+    import secrets
+
+    from commands.effects.attempts import collect_once
+    from commands.effects.sides import Workplace
+    from commands.effects.worktrees import work_root
+    from commands.executors.local import LocalExecutor
+
+    settings = home.loaded.settings
+    root = work_root(settings, PLANS, home.git.toplevel)
+    workplace = Workplace(home.git, settings.runner, root, PLANS, secrets.token_hex(8), {"candidate": commit})
+    # What died without tidying up left its checkout; whatever still lives is not provably dead.
+    workplace.reap(lambda other: False)
+    executor = LocalExecutor()
+    try:
+        reading = collect_once(executor, workplace, settings.runner, settings.gate, "candidate")
+    finally:
+        executor.close()
+        workplace.remove()
+    if reading.cause is not None:
+        raise CollectionFailed(
+            f"{commit[:12]} could not be collected ({reading.cause}): {reading.detail}",
+            f"`ledger explain {reading.cause}` says what that means",
+        )
+    return tuple(target.target for target in reading.targets)
+
+
 class _Announced:
     """The answer whether to stop, said aloud when it is first a yes: ending what runs may take a moment."""
 

@@ -69,21 +69,35 @@ class CaseTable(Struct, frozen=True, kw_only=True):
     cases: tuple[CaseRow, ...]
 
 
-class ShardTargets(Struct, frozen=True, kw_only=True):
-    """The targets of a shard, per side, in the order in which they run."""
+class ShardTargets(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The targets of a shard, per side, in the order in which they run.
+
+    A planner by usage says what the candidate's targets are planned to need in one go, and when to give up on them.
+    """
 
     shard: str
     candidate: tuple[str, ...]
     baseline: tuple[str, ...]
+    planned_memory_bytes: int | None = None
+    planned_seconds: float | None = None
+    deadline_seconds: int | None = None
 
 
-class Plan(Struct, frozen=True, kw_only=True):
-    """Which targets run together; made from the two inventories (their digests) by a named policy."""
+class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which targets run together; made from the two inventories (their digests) by a named policy.
+
+    A planner by usage adds the digest of all that it planned by, the time of the longest shard, the time that no plan
+    with as many shards can go below, and what there is to be said against the plan.
+    """
 
     policy: str
     candidate_inventory: str
     baseline_inventory: str
     shards: tuple[ShardTargets, ...]
+    usage_plan: str = ""
+    makespan_seconds: float | None = None
+    bound_seconds: float | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class ClassRow(Struct, frozen=True, kw_only=True):

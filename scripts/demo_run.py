@@ -118,6 +118,7 @@ def main() -> int:
     make_repository(repository, environment)
     say(f"A repository with a release, v1.0, and a candidate after it: {repository}")
     ledger(["init"], repository, environment)
+    commit(repository, environment, "configure the gate")
     say("The gate runs, and is killed with SIGKILL half way.")
     kill_half_way(repository, environment)
     ledger(["status"], repository, environment)
@@ -149,10 +150,16 @@ def make_repository(repository: Path, environment: dict[str, str]) -> None:
     for message, files in (("release 1.0", BASELINE), ("the candidate", CANDIDATE)):
         for name, text in files.items():
             (repository / name).write_text(textwrap.dedent(text).lstrip(), "utf-8")
-        subprocess.run([*git, "add", "."], check=True, env=environment)
-        subprocess.run([*git, "commit", "--quiet", "-m", message], check=True, env=environment)
+        commit(repository, environment, message)
         if message == "release 1.0":
             subprocess.run([*git, "tag", "v1.0"], check=True, env=environment)
+
+
+def commit(repository: Path, environment: dict[str, str], message: str) -> None:
+    """Commit everything."""
+    git = ["git", "-C", str(repository)]
+    subprocess.run([*git, "add", "."], check=True, env=environment)
+    subprocess.run([*git, "commit", "--quiet", "-m", message], check=True, env=environment)
 
 
 def kill_half_way(repository: Path, environment: dict[str, str]) -> None:
@@ -176,7 +183,7 @@ def half_way(repository: Path, environment: dict[str, str]) -> bool:
     if answer.returncode:
         return False
     progress = json.loads(answer.stdout)["progress"]
-    return 3 <= progress["completed"] < progress["total"]
+    return bool(3 <= progress["completed"] < progress["total"])
 
 
 def ledger(arguments: list[str], repository: Path, environment: dict[str, str]) -> int:

@@ -15,6 +15,7 @@ from commands.cli.exits import ExitCode
 from commands.cli.failures import CodeUnknown
 from commands.render.words import wrapped
 from ledger.errors import LedgerError
+from ledger.proof.findings import MEANING, NOTES
 
 
 class Code(Struct, frozen=True, kw_only=True):
@@ -55,6 +56,8 @@ def _lines(one: Code, *, whole: bool) -> Iterable[str]:
 def _reasons() -> Iterable[Code]:
     for code, cause in {**CAUSES, **DOUBTS}.items():
         yield Code(code=code, meaning=cause.meaning, next_step=cause.next_step, exit_code=None)
+    for code, meaning in {**MEANING, **NOTES}.items():
+        yield Code(code=code, meaning=f"Of `ledger verify`: {meaning}.", next_step="", exit_code=None)
 
 
 def _errors() -> Iterable[Code]:

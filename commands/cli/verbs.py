@@ -6,7 +6,7 @@ import click
 
 VERBS = (
     "init", "gate", "status", "log", "why", "show", "replay", "diff", "resume", "stop", "config", "explain",
-    "query", "schema", "export", "import", "backup", "verify", "recover",
+    "plan", "query", "schema", "export", "import", "backup", "verify", "recover",
 )  # fmt: skip
 
 
@@ -44,6 +44,10 @@ def _module_of(verb: str) -> ModuleType:
             from commands.cli.auditing import proof
 
             return proof
+        case "plan":
+            from commands.cli import plan
+
+            return plan
         case "explain":
             from commands.cli import explain
 

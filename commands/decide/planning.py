@@ -1,11 +1,13 @@
 """The planner by count: shards of nearly equal numbers of targets, in byte order, and the proof that it is a partition.
 
-Every target of the candidate is in exactly one shard. The baseline side of a shard runs those of its targets that the
-baseline has too; targets that only the baseline has are gone and need no run.
+With usage, the planner by usage plans instead. Every target of the candidate is in exactly one shard. The baseline
+side of a shard runs those of its targets that the baseline has too; targets that only the baseline has are gone and
+need no run.
 """
 
 from collections import Counter
 
+from commands.decide.planner import PlanRequest, UsagePlan, plan_shards_by_usage
 from commands.messages import Refusal
 from ledger.events import GatePolicy, PlannedShard
 from ledger.tables import Inventory, Plan, ShardTargets
@@ -16,8 +18,19 @@ TARGETS_PER_SHARD = 100
 this."""
 
 
-def plan_shards(candidate: Inventory, baseline: Inventory, digests: tuple[str, str], policy: GatePolicy) -> Plan:
-    """The plan for these inventories; `digests` are theirs. Raises Refusal when there is nothing to plan."""
+def plan_shards(
+    candidate: Inventory,
+    baseline: Inventory,
+    digests: tuple[str, str],
+    policy: GatePolicy,
+    usage: PlanRequest | None = None,
+) -> Plan:
+    """The plan for these inventories; `digests` are theirs. Raises Refusal when there is nothing to plan.
+
+    With `usage`, whose targets are those of the candidate, the shards are planned by it; more is refused then.
+    """
+    if usage is not None:
+        return _plan_by_usage(candidate, baseline, digests, plan_shards_by_usage(usage))
     targets = sorted({target.target for target in candidate.targets})
     if not targets:
         raise Refusal("nothing-collected", "the candidate has no tests", "check `paths` in ledger.toml")
@@ -30,10 +43,40 @@ def plan_shards(candidate: Inventory, baseline: Inventory, digests: tuple[str, s
         )
         for number, chunk in enumerate(_chunks(targets, _count(len(targets), policy)), start=1)
     )
+    _check(shards, candidate, baseline)
+    return Plan(policy=PLANNER, candidate_inventory=digests[0], baseline_inventory=digests[1], shards=shards)
+
+
+def _plan_by_usage(candidate: Inventory, baseline: Inventory, digests: tuple[str, str], planned: UsagePlan) -> Plan:
+    there = {target.target for target in baseline.targets}
+    shards = tuple(
+        ShardTargets(
+            shard=shard.shard,
+            candidate=shard.targets,
+            baseline=tuple(target for target in shard.targets if target in there),
+            planned_memory_bytes=shard.memory_bytes,
+            planned_seconds=shard.seconds,
+            deadline_seconds=shard.deadline_seconds,
+        )
+        for shard in planned.shards
+    )
+    _check(shards, candidate, baseline)
+    return Plan(
+        policy=planned.policy,
+        candidate_inventory=digests[0],
+        baseline_inventory=digests[1],
+        shards=shards,
+        usage_plan=planned.plan_id,
+        makespan_seconds=planned.makespan_seconds,
+        bound_seconds=planned.bound.seconds,
+        warnings=planned.warnings,
+    )
+
+
+def _check(shards: tuple[ShardTargets, ...], candidate: Inventory, baseline: Inventory) -> None:
     fault = plan_fault(shards, candidate, baseline)
     if fault:
         raise AssertionError(f"nothing runs on such a plan, whatever the planner believes: {fault}")
-    return Plan(policy=PLANNER, candidate_inventory=digests[0], baseline_inventory=digests[1], shards=shards)
 
 
 def _count(targets: int, policy: GatePolicy) -> int:

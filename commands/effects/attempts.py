@@ -8,19 +8,20 @@ from msgspec.structs import replace
 from commands.config.settings import RunnerSettings
 from commands.effects.environment import missing_variable_hint
 from commands.effects.git import Git
-from commands.effects.sides import Workplace
-from commands.executors.api import Job, JobEnd
+from commands.effects.sides import ReadySide, Workplace
+from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
-from commands.readers.pytest_lines import READER, read_attempt, read_collection
+from commands.readers.pytest_lines import READER, CollectionReading, read_attempt, read_collection
 from commands.runners import pytest as adapter
 from ledger.errors import LedgerError
-from ledger.events import COLLECTION, AttemptStarted
+from ledger.events import COLLECTION, AttemptStarted, GatePolicy
 from ledger.evidence import EvidenceStore
 from ledger.tables import Inventory, Plan, decode_document, encode_document
-from ledger.values import Digest
+from ledger.values import Digest, Side
 from projections.registry import RunViews
 
 KEY_FILE = "evidence-key"
+_LOOK_AGAIN_SECONDS = 1.0
 
 OUTSIDE_ENDS = frozenset({"driver-died", "stopped"})
 """Ends that come from outside the attempt, which therefore used up no round."""
@@ -61,22 +62,12 @@ class LocalAttempts:
         policy = views.run.policy
         key = self._workplace.evidence_key(ready, argv, environment, directory, policy.memory_limit_bytes)
         (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
-        return Job(
-            name=self.name(views, attempt),
-            argv=argv,
-            directory=ready.tree,
-            environment=environment,
-            attempt_directory=directory,
-            activity=("record*.jsonl",),
-            time_limit_seconds=policy.time_limit_seconds,
-            idle_limit_seconds=policy.idle_limit_seconds,
-            memory_limit_bytes=policy.memory_limit_bytes,
-        )
+        return _job(self.name(views, attempt), argv, ready, environment, directory, policy)
 
     def record(self, views: RunViews, attempt: AttemptStarted, end: JobEnd) -> RecordAttempt:
         """What this attempt gave; its record, its output and its table become evidence."""
         directory = self.directory(views, attempt)
-        record = b"\n".join(path.read_bytes() for path in sorted(directory.glob("record*.jsonl")))
+        record = _read_record(directory)
         log = directory / "output.log"
         taken_over = attempt.term < views.run.term and end.end in ("lost", "not-started")
         told = RecordAttempt(
@@ -172,6 +163,39 @@ class LocalAttempts:
     def _hint(self, message: str) -> str | None:
         let_through = dict.fromkeys(self._settings.pass_environment, "") | self._settings.set_environment
         return missing_variable_hint(message, os.environ, let_through)
+
+
+def collect_once(
+    executor: Executor, workplace: Workplace, settings: RunnerSettings, policy: GatePolicy, side: Side
+) -> CollectionReading:
+    """Collect a side outside of any run: nothing is recorded. Raises LedgerError when the side cannot be prepared."""
+    ready, directory = workplace.side(side), workplace.directory / "attempts" / "collection"
+    environment = workplace.environment(ready, directory)
+    argv = adapter.collect_command(settings, ready.python, directory / "tmp")
+    executor.start(_job(f"{workplace.directory.name}.{COLLECTION}", argv, ready, environment, directory, policy))
+    while not (ends := executor.observe()):
+        executor.wait(_LOOK_AGAIN_SECONDS)
+    return read_collection(_read_record(directory), ends[0])
+
+
+def _job(
+    name: str, argv: tuple[str, ...], ready: ReadySide, environment: dict[str, str], directory: Path, policy: GatePolicy
+) -> Job:
+    return Job(
+        name=name,
+        argv=argv,
+        directory=ready.tree,
+        environment=environment,
+        attempt_directory=directory,
+        activity=("record*.jsonl",),
+        time_limit_seconds=policy.time_limit_seconds,
+        idle_limit_seconds=policy.idle_limit_seconds,
+        memory_limit_bytes=policy.memory_limit_bytes,
+    )
+
+
+def _read_record(directory: Path) -> bytes:
+    return b"\n".join(path.read_bytes() for path in sorted(directory.glob("record*.jsonl")))
 
 
 def _suspects(views: RunViews, attempt: AttemptStarted) -> list[str]:

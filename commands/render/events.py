@@ -14,6 +14,7 @@ from ledger.events import (
     LedgerCreated,
     Placed,
     Planned,
+    Quarantined,
     ResumeStarted,
     RunFinished,
     RunStarted,
@@ -66,6 +67,12 @@ def _verdict(event: VerdictDecided) -> str:
     return f"{event.verdict} ({event.reason}) by {event.table}" + (f": {counts}" if counts else "")
 
 
+def _quarantined(event: Quarantined) -> str:
+    lost = sum(sum(stream.tags.values()) for stream in event.lost)
+    kept = f"kept up to @{event.kept_sequence}, {count(lost, 'event')} lost"
+    return f"{event.what} moved to {event.place} ({event.reason}); {kept}"
+
+
 def _collected(event: Collected) -> str:
     errors = f", {count(len(event.errors), 'target')} with errors" if event.errors else ""
     return f"{event.side}: {count(event.cases, 'case')} in {count(event.targets, 'target')}{errors}"
@@ -91,5 +98,6 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     AttemptStarted: _attempt_started,
     AttemptRecorded: _attempt_recorded,
     VerdictDecided: _verdict,
+    Quarantined: _quarantined,
     Unknown: lambda e: f"an event of a newer version ({e.tag}, version {e.version})",
 }

@@ -261,3 +261,76 @@ def test_where_there_is_no_ledger_none_is_made_unless_asked(place: Place) -> Non
         with pytest.raises(LedgerMissing):
             opening(place)
     assert not isinstance(place, Path) or not place.parent.exists()
+
+
+def test_streams_are_found_by_the_beginning_of_their_name(writer: Writer, place: Place) -> None:
+    begin(writer)
+    for number, stream in enumerate(("b-2", "a-1", "b-1", "b", "c")):
+        writer.append(on(stream, started()), {stream: 0}, stamp(f"command {number}"))
+    with Reader.open(place) as reader:
+        assert [head.stream for head in reader.streams("b")] == ["b-2", "b-1", "b"]
+        assert [head.stream for head in reader.streams("b-1")] == ["b-1"]
+        assert reader.streams("b-1x") == reader.streams("x") == []
+        assert len(reader.streams()) == 6
+
+
+def test_the_newest_run_is_the_one_that_began_last(writer: Writer, place: Place) -> None:
+    with Reader.open(place) as reader:
+        assert reader.newest_run() is None
+        begin(writer)
+        assert reader.newest_run() is None
+        writer.append(on("z", started()), {"z": 0}, stamp("first"))
+        writer.append(on("a", started()), {"a": 0}, stamp("second"))
+        writer.append(on("z", started()), {"z": 1}, stamp("third"))
+        assert reader.newest_run() == "a"
+
+
+def stored(place: Place, stream: str | None = None) -> list[tuple[bytes, bytes]]:
+    """Header and payload of every event, as they are stored."""
+    condition = "" if stream is None else f"WHERE stream = '{stream}'"
+    with raw(place) as connection:
+        rows = connection.execute(f"SELECT header, payload FROM events {condition} ORDER BY sequence").fetchall()
+    return [(header.encode(), payload.encode()) for header, payload in rows]
+
+
+def test_stored_events_are_taken_over_byte_for_byte(filled: Writer, place: Place, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    with Writer.open(copy, create=True) as writer:
+        writer.append_stored(stored(place), {STREAM: 0, RUN: 0, OTHER_RUN: 0})
+        assert read(copy) == read(place)
+        assert stored(copy) == stored(place)
+        writer.append(on(RUN, started()), {RUN: 5}, stamp("more"))
+
+
+def test_a_run_that_is_taken_over_gets_sequences_of_its_own(filled: Writer, place: Place, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    with Writer.open(copy, create=True) as writer:
+        begin(writer)
+        writer.append_stored(stored(place, OTHER_RUN), {OTHER_RUN: 0})
+    assert [(one.sequence, one.digest) for one in read(copy, OTHER_RUN)] == [
+        (number, one.digest) for number, one in enumerate(read(place, OTHER_RUN), start=2)
+    ]
+
+
+def test_stored_events_that_do_not_link_are_refused_together(filled: Writer, place: Place, tmp_path: Path) -> None:
+    events = stored(place, RUN)
+    changed = [*events[:1], (events[1][0], b'{"step":"forged"}'), *events[2:]]
+    foreign = [(header.replace(b"1" * 32, b"2" * 32), payload) for header, payload in events]
+    with Writer.open(tmp_path / "copy.db", create=True) as writer:
+        begin(writer)
+        for wrong in (events[1:], [events[1], events[0]], [*events, events[-1]], changed, foreign, [(b"{", b"{}")]):
+            with pytest.raises(LedgerDamaged):
+                writer.append_stored(wrong, {RUN: 0})
+        with pytest.raises(Conflict):
+            writer.append_stored(events, {RUN: 1})
+        with pytest.raises(ValueError, match="not given"):
+            writer.append_stored(events, {OTHER_RUN: 0})
+        assert len(read(tmp_path / "copy.db")) == 1
+
+
+def test_a_ledger_cannot_begin_with_the_events_of_a_run(filled: Writer, place: Place, tmp_path: Path) -> None:
+    with (
+        Writer.open(tmp_path / "copy.db", create=True) as writer,
+        pytest.raises(ValueError, match="ledger-created"),
+    ):
+        writer.append_stored(stored(place, RUN), {RUN: 0})

@@ -237,3 +237,41 @@ def test_evidence_that_does_not_fit_is_unwritable_and_leaves_nothing_behind(
 def test_a_source_that_is_not_there_is_not_a_fault_of_the_store(store: EvidenceStore, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         store.put_file(tmp_path / "missing")
+
+
+def test_a_piece_of_another_store_is_the_same_file_here_when_it_is_intact_there(
+    store: EvidenceStore, path: Path, tmp_path: Path
+) -> None:
+    other = EvidenceStore(tmp_path / "other")
+    store.put_bytes(DATA)
+    other.put_from(store, DIGEST)
+    assert (other.directory / path.relative_to(store.directory)).samefile(path)
+    assert other.get(DIGEST) == DATA
+    path.write_bytes(b"damaged")
+    with pytest.raises(EvidenceDamaged):
+        EvidenceStore(tmp_path / "third").put_from(store, DIGEST)
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_damaged_piece_is_replaced_from_another_store_and_set_aside(
+    store: EvidenceStore, path: Path, tmp_path: Path
+) -> None:
+    other = EvidenceStore(tmp_path / "other")
+    other.put_bytes(DATA)
+    store.put_bytes(DATA)
+    path.write_bytes(b"damaged")
+    store.put_from(other, DIGEST)
+    assert store.get(DIGEST) == DATA
+    assert len([name for name in files(store) if ".damaged-" in name]) == 1
+
+
+def test_what_is_read_in_pieces_is_kept_like_bytes(store: EvidenceStore) -> None:
+    class Trickle:
+        left = DATA
+
+        def read(self, size: int, /) -> bytes:
+            piece, self.left = self.left[:7], self.left[7:]
+            return piece
+
+    assert store.put_stream(Trickle()) == DIGEST
+    assert store.get(DIGEST) == DATA

@@ -52,7 +52,13 @@ PURE_COMMANDS = (
 )
 BELOW_LOOP = ("ledger", "projections", *PURE_COMMANDS, *PORTS, "commands.config", "commands.runners")
 BELOW_WIRING = (*BELOW_LOOP, "commands.loop", "commands.driver")
-USE_CASES = ("commands.gating", "commands.initializing", "commands.stopping")
+USE_CASES = (
+    "commands.gating",
+    "commands.initializing",
+    "commands.planning_run",
+    "commands.querying",
+    "commands.stopping",
+)
 
 TABLE = (
     Place(name="ledger", ours=("ledger",)),

@@ -51,7 +51,7 @@ def suites(draw: st.DrawFn) -> Suite:
 
 def expected(suite: Suite, policy: GatePolicy) -> str:
     """The verdict of a person who knows everything but what the killers keep from being seen."""
-    return right_verdict(suite.world(), flaky_blocks=policy.flaky == "block")
+    return right_verdict(suite.world(policy), flaky_blocks=policy.flaky == "block")
 
 
 @SLOW

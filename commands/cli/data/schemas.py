@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import click
+import msgspec
 from msgspec import Struct
 
 from commands.cli.common import emit_json, emit_lines, json_option, say
 from commands.cli.exits import ExitCode
 from ledger.errors import LedgerError
+from ledger.proof.findings import Finding, Report
 from ledger.record import Header
 from ledger.values import Digest
 
@@ -87,6 +89,12 @@ class QueryDocument(Struct, frozen=True, kw_only=True):
     rows: tuple[dict[str, Any], ...]
 
 
+class VerifyDocument(Report, frozen=True, kw_only=True):
+    """What `ledger verify --json` prints: every finding, and the report over them."""
+
+    findings: tuple[Finding, ...]
+
+
 @click.command(short_help="The JSON Schema of events, rows and documents.")
 @click.argument("name", required=False, metavar="[NAME]")
 @json_option
@@ -110,8 +118,6 @@ def schema(name: str | None, as_json: bool) -> ExitCode:
 
 def schema_text(described: Described) -> str:
     """The schema as JSON, indented."""
-    import msgspec
-
     marks = {
         "$schema": _DIALECT,
         "$id": f"urn:release-ledger:{described.kind}:{described.name}:{described.version}",
@@ -139,6 +145,7 @@ def _documents() -> dict[str, type[Struct]]:
     from commands.initializing import Written
     from commands.replay import Report as ReplayReport
     from ledger.backup import Backup
+    from ledger.proof.receipt import Receipt
     from projections.gate.why import Why
     from projections.run.diff import RunDiff
     from projections.run.resume import ResumePlan
@@ -155,9 +162,11 @@ def _documents() -> dict[str, type[Struct]]:
         "init": Written,
         "log-line": LogLine,
         "query": QueryDocument,
+        "recover": Receipt,
         "replay": ReplayReport,
         "resume-plan": ResumePlan,
         "show": RunStory,
         "status": RunSummary,
+        "verify": VerifyDocument,
         "why": Why,
     }

@@ -3,6 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import NamedTuple
 
 from commands.decide.planner.model import Assignment, Item, PlannerPolicy
@@ -17,14 +18,18 @@ class Bound(NamedTuple):
 
     mean: Fraction
     longest: Fraction
-    pair: Fraction
+    crowded: Fraction
 
 
 def time_bound(items: Sequence[Item], number: int) -> Bound:
-    """The bound for items, the longest first, in `number` shards."""
-    times = [item.time for item in items]
-    pair = times[number - 1] + times[number] if len(times) > number else 0
-    return Bound(Fraction(sum(times), number), Fraction(times[0]), Fraction(pair))
+    """The bound for items, the longest first, in `number` shards.
+
+    Of the longest `k * number + 1` items, some shard has `k + 1`, which take at least as long as the shortest of them.
+    """
+    sums = [0, *accumulate(item.time for item in items)]
+    crowds = ((k * number - k, k * number + 1) for k in range(1, 1 + (len(items) - 1) // number))
+    crowded = max((sums[end] - sums[start] for start, end in crowds), default=0)
+    return Bound(Fraction(sums[-1], number), Fraction(items[0].time), Fraction(crowded))
 
 
 def balance(

@@ -60,15 +60,15 @@ class PlanRequest(Struct, frozen=True, kw_only=True):
 class LowerBound(Struct, frozen=True, kw_only=True):
     """The time that no plan with as many shards can go below, and what it is made of.
 
-    `mean_seconds` is all time shared out evenly, `longest_seconds` that of the longest target, `pair_seconds` that of
-    the two shortest among one more targets than there are shards, of the longest ones: two of those must meet (0 when
-    there is a shard for each target). `shards_by_memory` is the number of shards that memory alone asks for.
+    `mean_seconds` is all time shared out evenly, `longest_seconds` that of the longest target. `crowded_seconds` is
+    that of targets that must meet, because there are more of about their length than shards (0 when there is a shard
+    for each). `shards_by_memory` is the number of shards that memory alone asks for.
     """
 
     seconds: float
     mean_seconds: float
     longest_seconds: float
-    pair_seconds: float
+    crowded_seconds: float
     shards_by_memory: int
 
 

@@ -104,12 +104,12 @@ def _seconds(time: int | Fraction, per_second: int) -> float:
 
 def _bound(lanes: list[Lane], request: PlanRequest, items: Sequence[Item], per_second: int) -> LowerBound:
     """The bound of the lane that is bound to take longest, part by part."""
-    mean, longest, pair = (max(times) for times in zip(*(lane.bound for lane in lanes), strict=True))
+    mean, longest, crowded = (max(times) for times in zip(*(lane.bound for lane in lanes), strict=True))
     return LowerBound(
-        seconds=_seconds(max(mean, longest, pair), per_second),
+        seconds=_seconds(max(mean, longest, crowded), per_second),
         mean_seconds=_seconds(mean, per_second),
         longest_seconds=_seconds(longest, per_second),
-        pair_seconds=_seconds(pair, per_second),
+        crowded_seconds=_seconds(crowded, per_second),
         shards_by_memory=shards_by_memory([item.memory for item in items], request.budget_bytes),
     )
 

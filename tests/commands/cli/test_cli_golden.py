@@ -16,7 +16,7 @@ Golden = Callable[[str, str], None]
 
 WIDE, NARROW = 120, 50
 COMMANDS = (
-    "", "config", "diff", "explain", "gate", "init", "log", "replay", "resume", "show", "status", "stop", "why",
+    "", "config", "diff", "explain", "gate", "init", "log", "plan", "replay", "resume", "show", "status", "stop", "why",
 )  # fmt: skip
 
 REDACTED = (

@@ -195,7 +195,7 @@ def test_what_the_commands_print_is_what_the_schemas_say(
         "status": ("status",), "why": ("why", "test_c"), "show": ("show",), "diff": ("diff", "run-0"),
         "config": ("config",), "replay": ("replay",), "resume-plan": ("resume", "--from", "gate", "--dry-run"),
         "error": ("status", "run-7"), "query": ("query", "runs"), "export": ("export", "-o", str(tmp_path / "a.tar")),
-        "backup": ("backup", str(tmp_path / "copy")),
+        "backup": ("backup", str(tmp_path / "copy")), "verify": ("verify",),
     }  # fmt: skip
     for name, command in printed.items():
         conforms(json.loads(ledger(*command, "--json", "--store", store).out), DESCRIBED[name])

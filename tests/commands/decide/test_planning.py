@@ -1,15 +1,17 @@
 """The planner: a partition of the candidate's targets, in byte order, in shards of nearly equal numbers."""
 
+import json
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.decide.planner import PlanRequest, Usage, plan_shards_by_usage
 from commands.decide.planning import PLANNER, TARGETS_PER_SHARD, plan_shards
 from commands.messages import Refusal
 from ledger.events import GatePolicy
-from ledger.tables import Inventory, Plan
+from ledger.tables import Inventory, Plan, decode_document, encode_document
 from ledger.values import Side
 from tests.support.makers import inventory, inventory_target
 
@@ -90,3 +92,36 @@ def test_a_candidate_without_tests_is_refused() -> None:
         plan([], ["a.py"])
     assert refused.value.code == "nothing-collected"
     assert refused.value.hint
+
+
+def test_with_usage_the_shards_are_those_of_the_planner_by_usage_and_the_plan_says_what_it_rests_on() -> None:
+    candidate = ["c.py", "a.py", "b.py"]
+    usage = {
+        name: Usage(memory_bytes=100, seconds=time) for name, time in zip(candidate, (30.0, 10.0, 20.0), strict=True)
+    }
+    request = PlanRequest(targets=tuple(candidate), usage=usage, budget_bytes=200, count=2)
+    sides = _side("candidate", candidate), _side("baseline", ["b.py", "z.py"])
+    made = plan_shards(*sides, DIGESTS, GatePolicy(shards=1), request)
+    assert (made.policy, made.usage_plan) == ("usage/1", plan_shards_by_usage(request).plan_id)
+    assert (made.makespan_seconds, made.bound_seconds, made.warnings[0][:12]) == (30.0, 30.0, "every target")
+    assert [(shard.candidate, shard.baseline) for shard in made.shards] == [
+        (("a.py", "b.py"), ("b.py",)), (("c.py",), ()),
+    ]  # fmt: skip
+    assert [(shard.planned_memory_bytes, shard.planned_seconds) for shard in made.shards] == [(200, 30.0), (100, 30.0)]
+    assert decode_document(encode_document(made), Plan) == made
+
+
+def test_a_plan_by_usage_for_other_targets_than_the_candidates_is_a_bug_that_is_found() -> None:
+    request = PlanRequest(targets=("a.py",), usage={"a.py": Usage(memory_bytes=1, seconds=1.0)}, budget_bytes=1)
+    with pytest.raises(AssertionError, match="loses, doubles or adds"):
+        plan_shards(_side("candidate", ["a.py", "b.py"]), _side("baseline", []), DIGESTS, GatePolicy(), request)
+
+
+def test_a_plan_without_usage_is_stored_as_it_always_was() -> None:
+    stored = json.loads(encode_document(plan(["a.py"])))
+    assert stored == {
+        "policy": PLANNER,
+        "candidate_inventory": DIGESTS[0],
+        "baseline_inventory": DIGESTS[1],
+        "shards": [{"shard": "shard-1", "candidate": ["a.py"], "baseline": ["a.py"]}],
+    }

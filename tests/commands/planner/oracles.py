@@ -44,7 +44,9 @@ def longest_first(needs: Sequence[Need], count: int) -> Shards:
     """Each target, the longest first, onto the shortest shard, whatever the memory."""
     shards: Shards = [[] for _ in range(min(count, len(needs)))]
     for need in sorted(needs, key=lambda one: (-one.seconds, -one.memory, one.target)):
-        min(shards, key=lambda shard: (sum(one.seconds for one in shard), sum(one.memory for one in shard))).append(need)
+        min(shards, key=lambda shard: (sum(one.seconds for one in shard), sum(one.memory for one in shard))).append(
+            need
+        )
     return shards
 
 

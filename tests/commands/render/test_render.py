@@ -24,6 +24,8 @@ from ledger.events import (
     GatePolicy,
     JudgedCase,
     LedgerCreated,
+    LostEvents,
+    Quarantined,
     ResumeStarted,
     RunFinished,
     RunStopped,
@@ -176,6 +178,8 @@ EVERY_EVENT: list[Event] = [
     planned(), *placed("shard-1"), attempt_started(targets=("a.py",)),
     attempt_recorded(missing={"a.py": "lost"}, detail="in a.py::t", counts={"failed": 1, "passed": 2}),
     verdict_decided("failed", counts={"introduced": 1}),
+    Quarantined(what="ledger", place="quarantine/1", digest="1", size_bytes=9, reason="event-changed",
+                kept_sequence=4, lost=(LostEvents(stream="a", first=1, last=2, tags={"placed": 2}),)),
 ]  # fmt: skip
 
 

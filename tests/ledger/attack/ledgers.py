@@ -1,22 +1,24 @@
 """A small whole ledger to attack: two runs of a gate, with all the evidence that their events name."""
 
-import shutil
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from ledger.events import STREAM, Event, LedgerCreated, RunFinished, StepFinished, StepStarted
 from ledger.evidence import EvidenceStore
 from ledger.proof.findings import Finding, Report
 from ledger.proof.verify import verify
-from ledger.record import Actor, NewEvent, Stamp
+from ledger.record import Actor, Header, NewEvent, Stamp
 from ledger.store.reader import Head
+from ledger.store.sqlite.recorder import make_row
 from ledger.store.writer import Writer
+from tests.ledger.stores import raw
 from tests.support.makers import (
     attempt_recorded,
     attempt_started,
@@ -29,7 +31,6 @@ from tests.support.makers import (
 
 LEDGER_ID = "1" * 32
 RUN, OTHER_RUN = "20300102-030405-abcd", "20300103-030405-ef01"
-SIDE_FILES = ("-wal", "-shm")
 
 
 class Verified(NamedTuple):
@@ -127,21 +128,40 @@ def write(directory: Path) -> Path:
     return place
 
 
-def copy_of(place: Path, directory: Path) -> Path:
-    """A copy of a ledger with its evidence, in a directory that does not exist yet."""
-    shutil.copytree(place.parent, directory)
-    return directory / place.name
+def rows(place: Path) -> dict[int, tuple[Any, ...]]:
+    """The rows by sequence."""
+    with raw(place) as connection:
+        return {row[0]: row for row in connection.execute("SELECT * FROM events ORDER BY sequence")}
 
 
-def run_sql(place: Path, statements: Sequence[str], *, triggers: bool = False) -> None:
-    """Run statements on the file as somebody would who goes around the writer; the triggers come back afterwards."""
-    with closing(sqlite3.connect(place)) as connection, connection:
-        found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        if not triggers:
-            for name, _ in found:
-                connection.execute(f"DROP TRIGGER {name}")
+@contextmanager
+def around_the_writer(place: Path) -> Iterator[sqlite3.Connection]:
+    """A connection of somebody who has taken the triggers away for a while."""
+    with raw(place) as connection:
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        yield connection
+        for _, sql in triggers:
+            connection.execute(sql)
+
+
+def run_sql(place: Path, *statements: str) -> None:
+    """Change events around the writer."""
+    with around_the_writer(place) as connection:
         for statement in statements:
             assert connection.execute(statement).rowcount != 0, f"nothing was changed by {statement}"
-        if not triggers:
-            for _, sql in found:
-                connection.execute(sql)
+
+
+def rewrite(place: Path, change: Callable[[dict[int, tuple[Any, ...]]], Iterable[tuple[Any, ...]]]) -> None:
+    """Put other rows in the place of all; the file itself is as sound as before."""
+    changed = list(change(rows(place)))
+    with around_the_writer(place) as connection:
+        connection.execute("DELETE FROM events")
+        connection.executemany("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?)", changed)
+
+
+def forged(row: tuple[Any, ...], sequence: int, payload: bytes | None = None, **changes: Any) -> tuple[Any, ...]:
+    """A row made from another one with a right digest and with columns that agree with its header."""
+    header = msgspec.json.decode(row[5], type=Header)
+    return make_row(sequence, structs.replace(header, **changes), payload or row[6].encode())[0]

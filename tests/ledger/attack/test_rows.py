@@ -1,26 +1,19 @@
 """Rows that are dropped, swapped, doubled, cut, moved or put in around the writer: each is found where it is."""
 
 import random
-import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from msgspec import structs
 
-from ledger.record import Header
 from ledger.store.reader import Head
-from ledger.store.sqlite.recorder import make_row
-from tests.ledger.attack.ledgers import LEDGER_ID, OTHER_RUN, RUN, run_sql, verified, write
+from tests.ledger.attack.ledgers import LEDGER_ID, OTHER_RUN, RUN, forged, rewrite, rows, run_sql, verified, write
+from tests.ledger.stores import raw
 
 LAST_OF_OTHER_RUN = 17
 EARLIER = "2029-12-31T00:00:00.000000Z"
 COLUMNS = ("stream", "position", "tag", "version", "header", "payload", "digest", "command", "command_index")
-INSERT = f"INSERT INTO events VALUES ({','.join('?' * (len(COLUMNS) + 1))})"
 
 
 @pytest.fixture(scope="module")
@@ -37,25 +30,6 @@ def place(original: bytes, tmp_path: Path) -> Path:
     return place
 
 
-def rows(place: Path) -> dict[int, tuple[Any, ...]]:
-    """The rows by sequence."""
-    with closing(sqlite3.connect(place)) as connection:
-        return {row[0]: row for row in connection.execute("SELECT * FROM events ORDER BY sequence")}
-
-
-def rewrite(place: Path, change: Callable[[dict[int, tuple[Any, ...]]], Iterable[tuple[Any, ...]]]) -> None:
-    """Put other rows in the place of all; the file itself is as sound as before."""
-    changed = list(change(rows(place)))
-    run_sql(place, ["DELETE FROM events"])
-    with closing(sqlite3.connect(place)) as connection, connection:
-        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.executemany(INSERT, changed)
-        for _, sql in triggers:
-            connection.execute(sql)
-
-
 def test_a_whole_ledger_has_no_findings(place: Path) -> None:
     said = verified(place)
     assert said.report.sound
@@ -64,14 +38,14 @@ def test_a_whole_ledger_has_no_findings(place: Path) -> None:
 
 @pytest.mark.parametrize("sequence", range(1, 22))
 def test_a_dropped_row_is_missing_at_its_sequence(place: Path, sequence: int) -> None:
-    run_sql(place, [f"DELETE FROM events WHERE sequence = {sequence}"])
+    run_sql(place, f"DELETE FROM events WHERE sequence = {sequence}")
     said = verified(place)
     assert said.at(sequence) == ["events-missing"]
     assert min(finding.sequence for finding in said.findings) == sequence
 
 
 def test_several_dropped_rows_are_told_together_with_the_positions_that_they_leave_open(place: Path) -> None:
-    run_sql(place, ["DELETE FROM events WHERE sequence BETWEEN 4 AND 10"])
+    run_sql(place, "DELETE FROM events WHERE sequence BETWEEN 4 AND 10")
     said = verified(place)
     assert [(f.code, f.sequence, f.stream, f.position) for f in said.findings] == [
         ("events-missing", 4, "", 0),
@@ -134,7 +108,7 @@ def test_two_swapped_rows_are_found_at_the_first_of_them(place: Path, pair: tupl
 @pytest.mark.parametrize("sequence", [1, 2, 9, 22])
 def test_a_changed_column_is_found_at_its_row_and_nowhere_else(place: Path, column: str, sequence: int) -> None:
     value = f"{column} + 100" if column in ("position", "version", "command_index") else f"{column} || ' '"
-    run_sql(place, [f"UPDATE events SET {column} = {value} WHERE sequence = {sequence}"])
+    run_sql(place, f"UPDATE events SET {column} = {value} WHERE sequence = {sequence}")
     said = verified(place)
     changed = column in ("header", "payload", "digest")
     assert said.at(sequence) == ["event-changed" if changed else "columns-differ"]
@@ -144,14 +118,14 @@ def test_a_changed_column_is_found_at_its_row_and_nowhere_else(place: Path, colu
 @pytest.mark.parametrize("column", ["header", "payload", "digest"])
 @pytest.mark.parametrize("length", [0, 1, 40])
 def test_a_cut_row_is_found(place: Path, column: str, length: int) -> None:
-    run_sql(place, [f"UPDATE events SET {column} = substr({column}, 1, {length}) WHERE sequence = 12"])
+    run_sql(place, f"UPDATE events SET {column} = substr({column}, 1, {length}) WHERE sequence = 12")
     said = verified(place)
     assert (said.codes, said.findings[0].sequence, said.findings[0].stream) == (["event-changed"], 12, OTHER_RUN)
 
 
 @pytest.mark.parametrize("sequence", range(1, 23))
 def test_a_copy_of_an_event_is_called_a_copy_of_it(place: Path, sequence: int) -> None:
-    with closing(sqlite3.connect(place)) as connection, connection:
+    with raw(place) as connection:
         connection.execute(
             "INSERT INTO events SELECT 23, stream, 99, tag, version, header, payload, digest, 'x', 0 FROM events"
             " WHERE sequence = ?",
@@ -160,12 +134,6 @@ def test_a_copy_of_an_event_is_called_a_copy_of_it(place: Path, sequence: int) -
     said = verified(place)
     assert said.codes == ["event-duplicated"]
     assert (said.findings[0].sequence, said.findings[0].what) == (23, f"it is a copy of @{sequence}")
-
-
-def forged(row: tuple[Any, ...], sequence: int, payload: bytes | None = None, **changes: Any) -> tuple[Any, ...]:
-    """A row made from another one with a right digest and with columns that agree with its header."""
-    header = msgspec.json.decode(row[5], type=Header)
-    return make_row(sequence, structs.replace(header, **changes), payload or row[6].encode())[0]
 
 
 @pytest.mark.parametrize("sequence", [number for number in range(2, 22) if number != LAST_OF_OTHER_RUN])
@@ -191,7 +159,7 @@ def test_a_last_event_that_was_forged_is_found_with_a_head_that_was_noted(place:
 
 def test_a_tail_that_was_dropped_whole_is_found_with_a_head_that_was_noted(place: Path) -> None:
     noted, older = Head(22, rows(place)[22][7]), Head(9, rows(place)[9][7])
-    run_sql(place, ["DELETE FROM events WHERE sequence > 15"])
+    run_sql(place, "DELETE FROM events WHERE sequence > 15")
     assert verified(place).report.sound
     said = verified(place, noted=noted)
     assert said.codes == ["head-missing"]
@@ -294,7 +262,7 @@ def test_the_end_of_one_stream_that_was_cut_out_is_found_by_the_command_that_wro
     ],
 )
 def test_a_schema_that_was_changed_is_found(place: Path, statement: str, what: str) -> None:
-    with closing(sqlite3.connect(place)) as connection, connection:
+    with raw(place) as connection:
         connection.execute(statement)
     said = verified(place)
     assert "schema-differs" in said.codes
@@ -304,7 +272,7 @@ def test_a_schema_that_was_changed_is_found(place: Path, statement: str, what: s
 @pytest.mark.parametrize("mark", ["application_id", "user_version"])
 @pytest.mark.parametrize("value", [0, 2, 7])
 def test_a_mark_of_the_file_that_was_changed_is_found(place: Path, mark: str, value: int) -> None:
-    with closing(sqlite3.connect(place)) as connection:
+    with raw(place) as connection:
         connection.execute(f"PRAGMA {mark} = {value}")
     said = verified(place)
     assert said.codes == ["format-differs"]

@@ -1,15 +1,13 @@
 """Eight processes write eight runs, and readers look on: no event is lost or doubled, and no gap is ever seen."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ledger.store.api import Links
 from ledger.store.reader import Reader
+from tests.ledger.attack.killing import Program
 from tests.ledger.attack.ledgers import verified, write
-from tests.ledger.attack.test_kills import ENVIRONMENT, PROGRAM
 
 WRITERS, COMMANDS = 8, 25
 RUNS = [f"2030020{number}-000000-0000" for number in range(WRITERS)]
@@ -19,15 +17,7 @@ RUNS = [f"2030020{number}-000000-0000" for number in range(WRITERS)]
 @pytest.mark.real
 def test_many_processes_write_at_the_same_time_and_every_reading_is_whole(tmp_path: Path) -> None:
     place = write(tmp_path)
-    writers = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(tmp_path), "run", run, str(COMMANDS)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=ENVIRONMENT,
-        )
-        for run in RUNS
-    ]
+    writers = [Program("one_write.py", tmp_path, "run", run, COMMANDS).start() for run in RUNS]
     links: Links = {}
     followed, seen_growing = 0, 0
     with Reader.open(place) as reader:

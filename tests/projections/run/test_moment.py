@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ledger.errors import LedgerDamaged
 from ledger.record import RecordedEvent
-from projections.run.moment import MomentUnknown, Past, locate, parse_moment
+from projections.run.moment import MomentUnknown, Past, locate, locate_in_ledger, parse_moment
 from tests.support.makers import RUN, begun, recorded
 
 START = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -138,3 +138,16 @@ def test_an_event_without_a_readable_time_is_damage_with_its_place() -> None:
     with pytest.raises(LedgerDamaged, match=f"{RUN} #1 @101: 'noon' is not a time"):
         position("2030-01-02", [broken])
     assert locate(parse_moment("2030-01-03"), RUN, [event], HEAD).position == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("@1", 1), ("@110", 110), ("2030-01-02T03:04:06", 103), ("2031-01-01", 107)]
+)
+def test_a_moment_of_the_whole_ledger_is_its_last_sequence_then(text: str, expected: int) -> None:
+    assert locate_in_ledger(parse_moment(text), run_of(0, 1, 5, 2), HEAD) == expected
+
+
+@pytest.mark.parametrize("text", ["#1", "@0", "@201", "2001-01-01"])
+def test_what_is_no_moment_of_the_whole_ledger_is_refused(text: str) -> None:
+    with pytest.raises(MomentUnknown):
+        locate_in_ledger(parse_moment(text), run_of(0, 1), HEAD)

@@ -1,0 +1,1 @@
+"""What was measured, and what is planned by it, as text."""
