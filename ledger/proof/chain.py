@@ -54,6 +54,7 @@ class Chain:
         self._sequence = 0
         self._links: Links = {}
         self._sequences: dict[str, int] = {}
+        # After a damaged event: the digest of its bytes as they are, beside the stored one that is in the links.
         self._also: Links = {}
         self._time, self._message = "", ""
         self._command: tuple[str, int] | None = None
@@ -96,8 +97,8 @@ class Chain:
                 self._look_inside(header, event, row[0])
             else:
                 self._explain(row, header, event)
-        if last is not None:
-            self.head = Head(last[0], str(last[3]))
+        if last is not None and isinstance(last[3], str):
+            self.head = Head(last[0], last[3])
 
     def _look_inside(self, header: Header, event: Event, sequence: int) -> None:
         """Look at what the event says: whether it can stand where it stands, and what evidence it names."""
@@ -226,7 +227,7 @@ class Chain:
         if position > last + 1:
             missing = f"#{last + 1}" if position == last + 2 else f"#{last + 1} to #{position - 1}"
             self._tell("positions-missing", f"{missing} of the stream should come before it", *place)
-        elif header.previous != digest != _NOT_KNOWN and self._also.get(stream) != (last, header.previous):
+        elif digest not in (header.previous, _NOT_KNOWN) and self._also.get(stream) != (last, header.previous):
             before = self._sequences.get(stream, sequence)
             what = f"it does not link to #{last} @{before}" if last else "it is the first, and links to another event"
             self._tell("link-broken", what, *place, doubtful_from=before)

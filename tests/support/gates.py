@@ -57,7 +57,7 @@ class Suite:
         return self.candidate if side == "candidate" else self.baseline
 
     def world(self, policy: GatePolicy) -> World:
-        """What can be known of this suite at best: everything but the killers, and what is not compared because of them."""
+        """What can be known of this suite at best: all but the killers, and what is not compared because of them."""
         lost = {side: self.killers.get(side, frozenset()) for side in COMMITS}
         not_run = lost["candidate"] & self.baseline.keys() if policy.baseline == "on-failure" else frozenset()
         return World(self.candidate, self.baseline, lost, not_run)

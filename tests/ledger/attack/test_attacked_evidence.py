@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from ledger.record import NewEvent
 from ledger.store.reader import Reader
-from tests.ledger.attack.ledgers import OTHER_RUN, RUN, Verified, digest_of, verified, write
+from ledger.store.writer import Writer
+from tests.ledger.attack.ledgers import OTHER_RUN, RUN, Verified, digest_of, stamp, verified, write
+from tests.support.makers import run_started
 
 ORPHAN = digest_of(f"message {OTHER_RUN} 4")
 
@@ -135,11 +138,6 @@ def test_every_byte_of_every_file_that_is_flipped_is_found_or_changes_no_content
 
 
 def test_an_event_that_names_no_digest_is_found(tmp_path: Path) -> None:
-    from ledger.record import NewEvent
-    from ledger.store.writer import Writer
-    from tests.ledger.attack.ledgers import stamp
-    from tests.support.makers import run_started
-
     place = write(tmp_path)
     run = "20300104-000000-0000"
     with Writer.open(place) as writer:
