@@ -36,9 +36,9 @@ class Driver:
         self._stop_requested, self._preparing, self._changed = stop_requested, preparing, changed
         self._running: dict[str, AttemptStarted] = {}
 
-    def take(self, stream: str, host: str, pid: int) -> None:
-        """Become the driver, and bring to rest what an earlier driver left."""
-        self._loop.handle(TakeRun(stream=stream, host=host, pid=pid))
+    def take(self, stream: str, host: str, pid: int, process: str) -> None:
+        """Become the driver, and bring to rest what an earlier driver left. `process` was never a driver before."""
+        self._loop.handle(TakeRun(stream=stream, host=host, pid=pid, process=process))
         views = self._loop.views(stream)
         for attempt in views.gate.in_flight():
             if attempt.started.term < views.run.term:

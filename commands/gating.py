@@ -106,7 +106,7 @@ def _digest(home: Home) -> str:
 
 def _drive(workshop: Workshop, run: str, display: Display, *, resume_step: str | None) -> RunSummary:
     with build_driver(workshop, run, display.changed, display.note) as driver:
-        driver.take(run, socket.gethostname(), os.getpid())
+        driver.take(run, socket.gethostname(), os.getpid(), secrets.token_hex(16))
         if resume_step is not None:
             driver.resume(run, resume_step)
         return _summary(driver.drive(run))

@@ -39,6 +39,7 @@ def ask(
         yield Answer(query, name, views.run.sequence, matching(query.rows(source), wanted))
         return
     only = opened.find_run(run) if run else None
-    with opened.history(opened.sequence_at(at)) as history:
+    then = opened.past(only, at) if only else None
+    with opened.history(then.sequence if then else opened.sequence_at(at)) as history:
         rows = {"runs": history.runs, "targets": history.targets, "outcomes": history.outcomes}[query.name](only)
         yield Answer(query, only, history.taken().sequence, matching(rows, wanted))

@@ -6,7 +6,7 @@ They are addressed by the digest of their bytes, so the encoding is part of the 
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from ledger.errors import EvidenceDamaged
 from ledger.values import Commit, Outcome, Side, TestId
@@ -18,7 +18,8 @@ class InventoryTarget(Struct, frozen=True, kw_only=True):
     """One target of one side. `blob` identifies the file's bytes in git, None when git does not have the file.
 
     `cases` are its tests in the order of collection; `error` is the collection error, if any; `skipped` the reason when
-    the whole target skips itself at collection, so that its tests exist but cannot be listed.
+    the whole target skips itself at collection, so that its tests exist but cannot be listed. `kept` says of a target
+    of the baseline whether the candidate has the file with the same bytes, collected or not.
     """
 
     target: str
@@ -26,6 +27,7 @@ class InventoryTarget(Struct, frozen=True, kw_only=True):
     cases: tuple[TestId, ...]
     error: str | None = None
     skipped: str | None = None
+    kept: bool | UnsetType = UNSET
 
 
 class Inventory(Struct, frozen=True, kw_only=True):

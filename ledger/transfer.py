@@ -31,10 +31,12 @@ class RunDiffers(LedgerError):
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """What came of an import; `already` says that the run was there before, so that nothing was written."""
+    """What came of an import; `already` says that the run was there before, so that no event was written. `restored`
+    counts the evidence of such a run that was missing or damaged, and is there again."""
 
     manifest: Manifest
     already: bool
+    restored: int = 0
 
 
 def export_run(directory: Path, run: str, target: Path) -> Manifest:
@@ -122,7 +124,8 @@ def import_run(source: Path, directory: Path) -> Imported:
     """Bring the run of an archive into the ledger in this directory, which is begun when there is none.
 
     The whole archive is proved first; whatever is wrong with it, nothing has been written then. Evidence comes before
-    the events that name it, and the events come all at once, so that an import that was cut short is done again.
+    the events that name it, and the events come all at once, so that an import that was cut short is done again. Of a
+    run that is here already, evidence that is missing or damaged is restored.
     Raises ArchiveInvalid, ForeignLedger for another ledger's directory, RunDiffers, NewerFormat and StoreUnwritable.
     """
     with source.open("rb") as file:
@@ -133,9 +136,15 @@ def import_run(source: Path, directory: Path) -> Imported:
                 "import it with the version of ledger that wrote it; `ledger import --check` can prove it here",
             )
         begun, already = _compared(directory / LEDGER_FILE, manifest, file)
-        if not already:
+        restored = 0
+        if already:
+            evidence = EvidenceStore(directory / EVIDENCE)
+            restored = sum(not evidence.has(piece.digest) for piece in manifest.evidence)
+            if restored:
+                _bring_evidence(ArchiveReader(_at_start(file)), evidence)
+        else:
             _bring(file, directory, manifest, begun=begun)
-    return Imported(manifest=manifest, already=already)
+    return Imported(manifest=manifest, already=already, restored=restored)
 
 
 def _compared(place: Path, manifest: Manifest, file: BinaryIO) -> tuple[bool, bool]:
@@ -179,17 +188,21 @@ def _bring(file: BinaryIO, directory: Path, manifest: Manifest, *, begun: bool) 
     """Write evidence, then events."""
     from ledger.store.writer import Writer
 
-    evidence = EvidenceStore(directory / EVIDENCE)
     incoming = ArchiveReader(_at_start(file))
-    for digest, member in incoming.evidence():
-        if evidence.put_stream(member) != digest:
-            raise ArchiveInvalid("the archive was changed while it was read")
+    _bring_evidence(incoming, EvidenceStore(directory / EVIDENCE))
     with Writer.open(directory / LEDGER_FILE, create=True) as writer:
         events = ((one.header.encode(), one.payload.encode()) for one in incoming.events())
         if begun:
             writer.append_stored(islice(events, 1, None), {manifest.run: 0})
         else:
             writer.append_stored(events, {STREAM: 0, manifest.run: 0})
+
+
+def _bring_evidence(incoming: ArchiveReader, evidence: EvidenceStore) -> None:
+    """Write evidence; what is there and damaged is set aside."""
+    for digest, member in incoming.evidence():
+        if evidence.put_stream(member) != digest:
+            raise ArchiveInvalid("the archive was changed while it was read")
 
 
 def _at_start(file: BinaryIO) -> BinaryIO:

@@ -36,7 +36,7 @@ STEP = "gate"
 def collect(message: Collect, views: RunViews, documents: Documents) -> Decided:
     """Promise the collections that are owed and may be started."""
     entries = [entry for entry in owed(views.gate, views.run.policy) if entry.shard == COLLECTION and entry.ready]
-    return Decided(tuple(_start(entry, views, message.member) for entry in entries))
+    return Decided(tuple(_start(entry, views, message.member) for entry in entries[: max(0, message.slots)]))
 
 
 def plan_needs(message: MakePlan, views: RunViews) -> Needs:

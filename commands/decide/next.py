@@ -16,7 +16,7 @@ def next_message(views: RunViews, stream: str, free_slots: int) -> Message | Non
     |---|---|
     | has not begun                                    | BeginStep       |
     | has its verdict                                  | None            |
-    | owes a collection that may start                 | Collect         |
+    | owes a collection that may start                 | Collect (slots) |
     | has both inventories and no plan                 | MakePlan        |
     | has shards without a place                       | Place           |
     | has everything measured, or no rounds left       | Judge           |
@@ -30,7 +30,7 @@ def next_message(views: RunViews, stream: str, free_slots: int) -> Message | Non
         return None
     collections = collections_owed(gate, run.policy)
     if any(entry.ready for entry in collections):
-        return Collect(stream=stream, member=MEMBER)
+        return Collect(stream=stream, member=MEMBER, slots=free_slots) if free_slots > 0 else None
     if not collections and gate.plan is None:
         return MakePlan(stream=stream)
     if gate.plan is not None and any(shard.shard not in gate.placements for shard in gate.plan.shards):

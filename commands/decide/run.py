@@ -72,16 +72,21 @@ def start_run(message: StartRun, views: RunViews, documents: Documents) -> Decid
 
 def take_run(message: TakeRun, views: RunViews, documents: Documents) -> Decided:
     """The next term. Taking it twice in the same process is one taking."""
-    driver = views.run.driver
-    if driver is None:
-        return Decided((DriverStarted(term=1, host=message.host, pid=message.pid),))
-    if (driver.host, driver.pid) == (message.host, message.pid) and views.run.status == "open":
+    driver, process = views.run.driver, message.process
+    if driver is None or views.run.status != "open":
+        term = views.run.term + 1
+        return Decided((DriverStarted(term=term, host=message.host, pid=message.pid, process=process),))
+    if (driver.host, driver.pid, driver.process) == (message.host, message.pid, process):
         return NOTHING
     replaced = DriverReplaced(
-        term=driver.term + 1, previous_term=driver.term, host=message.host, pid=message.pid, reason="died"
+        term=driver.term + 1,
+        previous_term=driver.term,
+        host=message.host,
+        pid=message.pid,
+        reason="died",
+        process=process,
     )
-    started = DriverStarted(term=driver.term + 1, host=message.host, pid=message.pid)
-    return Decided((replaced if views.run.status == "open" else started,))
+    return Decided((replaced,))
 
 
 def begin_step(message: BeginStep, views: RunViews, documents: Documents) -> Decided:

@@ -1,13 +1,14 @@
 """Attempts on this machine: from a promise to a job, and from the job's end to what is recorded, evidence included."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from commands.config.settings import RunnerSettings
 from commands.effects.environment import missing_variable_hint
-from commands.effects.git import Git
+from commands.effects.git import Blob, Git
 from commands.effects.sides import ReadySide, Workplace
 from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
@@ -16,7 +17,7 @@ from commands.runners import pytest as adapter
 from ledger.errors import LedgerError
 from ledger.events import COLLECTION, AttemptStarted, GatePolicy
 from ledger.evidence import EvidenceStore
-from ledger.tables import Inventory, Plan, decode_document, encode_document
+from ledger.tables import Inventory, InventoryTarget, Plan, decode_document, encode_document
 from ledger.values import Digest, Side
 from projections.registry import RunViews
 
@@ -90,21 +91,19 @@ class LocalAttempts:
             log=self._evidence.put_file(log) if log.exists() else None,
         )
         if attempt.shard == COLLECTION:
-            return self._record_collection(told, record, end)
+            return self._record_collection(views, told, record, end)
         return self._record_tests(views, attempt, told, record, end)
 
-    def _record_collection(self, told: RecordAttempt, record: bytes, end: JobEnd) -> RecordAttempt:
+    def _record_collection(self, views: RunViews, told: RecordAttempt, record: bytes, end: JobEnd) -> RecordAttempt:
         reading = read_collection(record, end)
         if reading.cause is not None:
             return replace(told, cause=reading.cause, detail=reading.detail)
         try:
             blobs = self._git.blobs(told.commit)
+            other = self._git.blobs(views.run.begun.candidate) if told.side == "baseline" else None
         except LedgerError as error:
             return replace(told, cause=error.code, detail=error.message)
-        targets = tuple(
-            replace(target, blob=blobs[target.target].oid if target.target in blobs else None)
-            for target in reading.targets
-        )
+        targets = tuple(_with_blob(target, blobs, other) for target in reading.targets)
         inventory = Inventory(side=told.side, commit=told.commit, targets=targets)
         return replace(
             told,
@@ -194,14 +193,22 @@ def _job(
     )
 
 
+def _with_blob(
+    target: InventoryTarget, blobs: Mapping[str, Blob], candidate: Mapping[str, Blob] | None
+) -> InventoryTarget:
+    """The target with its bytes in git and, on the baseline, whether the candidate has the same bytes."""
+    blob = blobs.get(target.target)
+    told = replace(target, blob=blob.oid if blob else None)
+    return told if candidate is None else replace(told, kept=blob is not None and candidate.get(target.target) == blob)
+
+
 def _read_record(directory: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(directory.glob("record*.jsonl")))
 
 
 def _suspects(views: RunViews, attempt: AttemptStarted) -> list[str]:
-    """The targets that an earlier attempt of this side was busy with when it ended."""
-    missing = views.gate.side(attempt.shard, attempt.side).missing or {}
-    return [target for target, cause in missing.items() if cause != "not-run"]
+    """The targets that earlier attempts of this side did not come past."""
+    return sorted(views.gate.side(attempt.shard, attempt.side).suspects)
 
 
 def _read_key(directory: Path) -> Digest | None:

@@ -145,9 +145,14 @@ class Workplace:
             python=python,
             probe=probe,
             import_paths=adapter.import_paths(self._settings, tracked, probe, self._git.toplevel),
-            first_party=self._settings.first_party or adapter.first_party_names(tracked),
+            first_party=self._settings.first_party or self._first_party(tracked, probe, tree),
             cache=cache,
         )
+
+    def _first_party(self, tracked: list[str], probe: adapter.Probe, tree: Path) -> tuple[str, ...]:
+        by_tree = not self._settings.lock
+        copied = adapter.copied_names(probe, self._git.toplevel, tree, self._root, by_tree=by_tree)
+        return tuple(sorted({*adapter.first_party_names(tracked), *copied}))
 
     def _cache(self, side: Side, tree: Path, tree_id: str) -> Path:
         """The prepared directory of the side; an empty one that is shared by all when nothing is to be prepared."""

@@ -10,9 +10,10 @@ from ledger.values import Commit, Digest, Side
 
 
 class Collect(Message, frozen=True, kw_only=True, tag="collect"):
-    """Start the collections that are owed."""
+    """Start as many of the collections that are owed as there are free slots."""
 
     member: str
+    slots: int = 2
 
 
 class MakePlan(Message, frozen=True, kw_only=True, tag="make-plan"):

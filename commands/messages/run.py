@@ -30,10 +30,14 @@ class StartRun(Message, frozen=True, kw_only=True, tag="start-run"):
 
 
 class TakeRun(Message, frozen=True, kw_only=True, tag="take-run"):
-    """Become the driver of the run; the caller holds the run's lock, so the last driver is gone."""
+    """Become the driver of the run; the caller holds the run's lock, so the last driver is gone.
+
+    `process` is a name that no other process ever had.
+    """
 
     host: str
     pid: int
+    process: str = ""
 
 
 class BeginStep(Message, frozen=True, kw_only=True, tag="begin-step"):

@@ -93,7 +93,8 @@ def read_attempt(
         cause=cause,
         detail=detail,
         table=_table(side, commit, causes, rows),
-        missing=missing if measured else (),
+        # Where nothing was measured and one reason holds for all, the cause of the attempt says it already.
+        missing=missing if measured or len({entry.cause for entry in missing}) > 1 else (),
         attention=_attention(session, measured, planned, rows),
         counts=dict(sorted(Counter(row.outcome for row in rows).items())),
         failures=tuple(FailureLine(row.test.text(), row.line) for row in failed),

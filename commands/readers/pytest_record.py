@@ -120,10 +120,10 @@ class Session(Struct):
     """What a record says.
 
     `workers` are the processes that the main one started; `collected` the tests in the order of collection; `started`
-    those that began; `ended` those whose teardown is on record. `rows` are the results, also of tests that failed
-    without coming to their end; `collection` the collectors that failed or were skipped (a test id with the path of the
-    collector). `status` and `loop_ended` are those of the main process, None and False before its end. `damage` says
-    why the record cannot be trusted, "" if it can; `truncated` that a process broke off inside a line.
+    those that began; `ended` those that ran and whose teardown is on record. `rows` are the results, also of tests that
+    failed without coming to their end; `collection` the collectors that failed or were skipped (a test id with the
+    path of the collector). `status` and `loop_ended` are those of the main process, None and False before its end.
+    `damage` says why the record cannot be trusted, "" if it can; `truncated` that a process broke off inside a line.
     """
 
     processes: dict[str, _Process] = field(default_factory=dict)
@@ -257,13 +257,19 @@ def _take_case(session: Session, process: _Process, line: _CaseLine) -> bool:
     if line.index not in process.running:
         return False
     test = process.items[line.index]
+    row = row_of(test, line.phases, process.name)
     if any(phase.when == "teardown" and phase.outcome != "rerun" for phase in line.phases):
         del process.running[line.index]
-        session.ended.add(test)
-    row = row_of(test, line.phases, process.name)
+        if row.outcome != "passed" or _was_called(line.phases):
+            session.ended.add(test)
     if test in session.ended or row.outcome in ("failed", "error"):
         _keep_worst(session.rows, row)
     return True
+
+
+def _was_called(phases: tuple[Phase, ...]) -> bool:
+    """Whether the test itself ran. With `--setup-plan` or `--setup-only` in `addopts` nothing but its fixtures does."""
+    return any(phase.when == "call" and phase.outcome != "rerun" and not phase.subtest for phase in phases)
 
 
 def row_of(test: TestId, phases: tuple[Phase, ...], process: str = MAIN) -> CaseRow:

@@ -65,6 +65,12 @@ def _next(report: Report, width: int) -> Iterable[str]:
         yield from wrapped(
             "Note it elsewhere: `ledger verify --head` with it tells later whether the ledger still holds it.", width
         )
+    elif all(code.startswith("head-") for code in report.counts):
+        yield from wrapped(
+            "next: what is here fits together and is not what was noted; compare it with a backup or with the archive"
+            " of a run. `ledger recover` cannot bring back what is no longer there.",
+            width,
+        )
     else:
         yield from wrapped(
             "next: `ledger recover` moves a damaged ledger file aside and goes on with what is proved; evidence that is"

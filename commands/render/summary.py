@@ -61,7 +61,7 @@ def headline(summary: RunSummary) -> str:
 
 def _unmeasured_headline(summary: RunSummary) -> str:
     reasons = {
-        "nothing-ran": "every test of the candidate was skipped",
+        "nothing-ran": "not one test of the candidate ran to its result",
         "nothing-collected": "no tests were found",
     }
     if summary.reason in reasons:

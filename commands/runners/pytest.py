@@ -48,6 +48,7 @@ class Probe(Struct, frozen=True, kw_only=True):
     distributions: tuple[tuple[str, str, str], ...]
     path_entries: tuple[str, ...]
     mappings: dict[str, str]
+    local_names: dict[str, str]
     pytest: str
     pytest_plugins: tuple[tuple[str, str], ...]
 
@@ -160,6 +161,24 @@ def first_party_names(tracked: Iterable[str]) -> tuple[str, ...]:
         if name.isidentifier() and (in_source or not (name in _NOT_PRODUCT or is_test)):
             names.add(name)
     return tuple(sorted(names))
+
+
+def copied_names(probe: Probe, checkout: Path, tree: Path, work: Path, *, by_tree: bool) -> tuple[str, ...]:
+    """The modules that are installed as copies of some state of this project, which need not be the side's.
+
+    A copy of the checkout is one. Of the copies that `prepare` made below `work`, those of this side's `tree` are not,
+    and none is when they are kept for one git tree only (`by_tree`).
+    """
+    names = []
+    for name, source in sorted(probe.local_names.items()):
+        place = Path(os.path.realpath(source))
+        if place.is_relative_to(os.path.realpath(work)):
+            other = not (by_tree or place.is_relative_to(os.path.realpath(tree)))
+        else:
+            other = place.is_relative_to(os.path.realpath(checkout))
+        if other:
+            names.append(name)
+    return tuple(names)
 
 
 def import_paths(settings: RunnerSettings, tracked: Iterable[str], probe: Probe, checkout: Path) -> tuple[str, ...]:

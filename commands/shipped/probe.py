@@ -3,7 +3,8 @@
 The document: `python` (version), `implementation`, `platform`, `architecture`, `executable`, `prefix`, `path`
 (sys.path), `distributions` (name, version and, for an editable or local installation, where from), `path_entries`
 (directories that path-style `.pth` files add), `mappings` (what the finders of editable installations map: module to
-file or directory), `pytest` (its version, "" if it cannot be imported) and `pytest_plugins` (distribution and version
+file or directory), `local_names` (the top-level modules that are copies of a local directory or archive, and where that
+is), `pytest` (its version, "" if it cannot be imported) and `pytest_plugins` (distribution and version
 of each).
 """
 
@@ -46,6 +47,7 @@ def probe() -> dict[str, Any]:
         "distributions": [describe(distribution) for distribution in installed],
         "path_entries": path_entries(directories),
         "mappings": mappings(directories),
+        "local_names": local_names(installed),
         "pytest": version_of_pytest(),
         "pytest_plugins": [
             [canonical(distribution), distribution.version]
@@ -64,12 +66,36 @@ def describe(distribution: metadata.Distribution) -> list[str]:
     """Name, version, and the local directory or address of one that did not come from an index, else ""."""
     source = ""
     try:
-        direct = json.loads(distribution.read_text("direct_url.json") or "{}")
-        url = urlsplit(str(direct.get("url", "")))
-        source = url2pathname(url.path) if url.scheme == "file" else url.geturl()
+        source = source_of(json.loads(distribution.read_text("direct_url.json") or "{}"))
     except (ValueError, AttributeError):
         source = "unreadable"
     return [canonical(distribution), str(distribution.version), source]
+
+
+def source_of(direct: dict[str, Any]) -> str:
+    """The local path or the address that a `direct_url.json` names, else ""."""
+    url = urlsplit(str(direct.get("url", "")))
+    return url2pathname(url.path) if url.scheme == "file" else url.geturl()
+
+
+def local_names(distributions: list[metadata.Distribution]) -> dict[str, str]:
+    """The packages and modules that were copied from a local place; not those of editable installations."""
+    found: dict[str, str] = {}
+    for distribution in distributions:
+        try:
+            direct = json.loads(distribution.read_text("direct_url.json") or "{}")
+            source = source_of(direct)
+            editable = direct.get("dir_info", {}).get("editable", False)
+        except (ValueError, AttributeError):
+            continue
+        if os.path.isabs(source) and not editable:
+            for file in distribution.files or []:
+                package = len(file.parts) == 2 and file.name.startswith("__init__.")
+                module = len(file.parts) == 1 and file.suffix in (".py", ".so", ".pyd")
+                name = file.parts[0].partition(".")[0]
+                if (package or module) and name.isidentifier():
+                    found[name] = source
+    return found
 
 
 def site_directories() -> list[str]:

@@ -93,8 +93,8 @@ class AttemptRecorded(Event, frozen=True, kw_only=True):
     """What one attempt gave.
 
     `complete`: every target asked for was measured. `cause` is the reason code of the whole attempt, None when there is
-    none; it stands for all targets when `measured_targets` is 0, otherwise `missing` lists those that were not
-    measured. `counted` is False for an attempt that was cut short from outside (the driver died or was stopped): it
+    none; `missing` lists the targets that were not measured, and is empty where nothing was and the cause holds for
+    all. `counted` is False for an attempt that was cut short from outside (the driver died or was stopped): it
     uses up no round. `attention` lists the measured targets that failed, skipped or lost cases. `table`, `record` and
     `log` are evidence.
     Times: `started_at` UTC, `duration_seconds` monotonic, `peak_memory_bytes` of the process tree, None if not known.

@@ -29,16 +29,20 @@ class RunStarted(Event, frozen=True, kw_only=True):
 
 
 @stored_as("driver-started")
-class DriverStarted(Event, frozen=True, kw_only=True):
-    """A process took the run. Terms count up; nothing is started or stopped under an old term."""
+class DriverStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """A process took the run. Terms count up; nothing is started or stopped under an old term.
+
+    `process` tells apart processes that have the same number on the same host; "" where it was not recorded.
+    """
 
     term: int
     host: str
     pid: int
+    process: str = ""
 
 
 @stored_as("driver-replaced")
-class DriverReplaced(Event, frozen=True, kw_only=True):
+class DriverReplaced(Event, frozen=True, kw_only=True, omit_defaults=True):
     """A later process took over from a driver that is gone (its lock was free)."""
 
     term: int
@@ -46,6 +50,7 @@ class DriverReplaced(Event, frozen=True, kw_only=True):
     host: str
     pid: int
     reason: Literal["died", "taken-over"]
+    process: str = ""
 
 
 @stored_as("step-started")

@@ -67,19 +67,16 @@ class EvidenceStore:
         return digest
 
     def put_from(self, other: "EvidenceStore", digest: Digest) -> None:
-        """Keep a piece of another store too: as a second name of its file where that can be, else as a copy.
+        """Keep a copy of a piece of another store. It is no second name of that file, which would share its fate.
 
         Raises EvidenceDamaged when it is not intact there, and StoreUnwritable.
         """
-        with other.open(digest) as content, self._explained():
+        other.open(digest).close()
+        with self._explained():
             make_directory(self.directory)
             temporary = self.directory / f"{os.urandom(8).hex()}.tmp"
             try:
-                temporary.hardlink_to(other._path(digest))
-            except OSError:
-                self.put_stream(content)
-                return
-            try:
+                _duplicate(other._path(digest), temporary)
                 self._rename(temporary, digest)
                 self._sync(digest)
             finally:
@@ -175,6 +172,15 @@ def _compress(source: Readable, path: Path) -> Digest:
         file.flush()
         os.fsync(file.fileno())
     return digest
+
+
+def _duplicate(source: Path, path: Path) -> None:
+    """Copy a file as it is, into a new, synced one."""
+    with source.open("rb") as original, path.open("xb") as file:
+        while chunk := original.read(_CHUNK_BYTES):
+            file.write(chunk)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _copy(source: Readable, target: BinaryIO | None) -> Digest:

@@ -120,14 +120,14 @@ class Chain:
 
     def _explain(self, row: StoredRow, header: Header, event: Event) -> None:
         """Tell what is wrong with a row that is an event: by its own bytes, by its columns, by its place."""
-        self._follow_sequence(row[0])
+        sequence = self._follow_sequence(row[0])
         actual = event_digest(row[1], row[2])
         if actual != row[3]:
             what = f"its bytes have the digest {actual[:12]}, not the stored one"
-            self._tell("event-changed", what, *_columns(row), row[0])
-            self._go_on(*self._likely(row, header), row[0], row[3], actual)
+            self._tell("event-changed", what, *_columns(row), sequence)
+            self._go_on(*self._likely(row, header), sequence, row[3], actual)
             return
-        place = (header.stream, header.position, row[0])
+        place = (header.stream, header.position, sequence)
         if row[4:] != (*place[:2], header.tag, header.version, header.command, header.index):
             holder = self._holder(header.command, header.index)
             if holder is not None and holder[0] != row[0] and holder[1] == row[3]:
@@ -139,22 +139,20 @@ class Chain:
         self._check_beginning(header, event, place)
         if self._check_position(header, place):
             self._links[header.stream] = (header.position, row[3])
-            self._sequences[header.stream] = row[0]
+            self._sequences[header.stream] = sequence
         self._check_command(header, place)
-        self._check_time(header, row[0])
-        self._look_inside(header, event, row[0])
+        self._check_time(header, sequence)
+        self._look_inside(header, event, sequence)
 
     def _undecodable(self, row: StoredRow, error: Exception) -> None:
         """A row that is no event. When a part of it is not even there, its sequence says nothing either."""
-        expected = self._sequence + 1
+        before = self._sequence
         bare = row[1] is None or row[2] is None
-        if row[0] >= expected:
-            self._follow_sequence(row[0])
-        what = f"a part of the row after @{expected - 1} is gone" if bare else str(error)
+        sequence = before + 1 if bare and row[0] <= before else self._follow_sequence(row[0])
+        what = f"a part of the row after @{before} is gone" if bare else str(error)
         actual = _NOT_KNOWN if bare else event_digest(row[1], row[2])
         code = "event-undecodable" if actual == row[3] else "event-changed"
-        sequence = max(row[0], expected)
-        self._tell(code, what, *_columns(row), sequence, doubtful_from=expected)
+        self._tell(code, what, *_columns(row), sequence)
         self._go_on(*_columns(row), sequence, row[3], actual)
 
     def _unreadable(self, row: Unreadable) -> None:
@@ -176,17 +174,19 @@ class Chain:
             self._also[stream] = (position, actual)
             self._sequences[stream] = sequence
 
-    def _follow_sequence(self, sequence: int) -> None:
+    def _follow_sequence(self, sequence: int) -> int:
+        """The sequence at which a row stands: what it says, unless it comes too late for that."""
         expected = self._sequence + 1
+        if sequence < expected:
+            self._tell("event-reordered", f"the row after @{expected - 1} says that it is @{sequence}", "", 0, expected)
+            return expected
         if sequence > expected:
             count = sequence - expected
             what = f"@{expected} is missing" if count == 1 else f"@{expected} to @{sequence - 1} are missing ({count})"
             self._tell("events-missing", what, "", 0, expected)
             self._command = None
-        elif sequence < expected:
-            what = f"in the file it comes after @{self._sequence}"
-            self._tell("event-reordered", what, "", 0, sequence, doubtful_from=expected)
-        self._sequence = max(sequence, self._sequence)
+        self._sequence = sequence
+        return sequence
 
     def _check_ledger(self, header: Header, place: tuple[str, int, int]) -> None:
         """All events name the ledger that the first one names."""

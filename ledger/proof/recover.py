@@ -13,7 +13,7 @@ has its name, and at every moment all of its bytes have a name. Nothing is ever 
 
 import os
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
@@ -25,12 +25,13 @@ from ledger.disk import make_directory, sync_directory
 from ledger.errors import LedgerDamaged, LedgerError, StoreUnwritable
 from ledger.events import STREAM
 from ledger.events.archive import LostEvents, Quarantined
-from ledger.proof.file import Unreadable, every_row, open_damaged
-from ledger.proof.findings import Finding
+from ledger.proof.file import UNREADABLE, Unreadable, every_row, open_damaged
+from ledger.proof.findings import Finding, Report
 from ledger.proof.receipt import RECEIPT, MovedFile, Receipt, plan_of, read_plan, write_plan
 from ledger.proof.verify import verify
 from ledger.record import NewEvent, Stamp
 from ledger.store.rows import StoredRow
+from ledger.store.sqlite.schema import refuse_newer
 
 QUARANTINE = "quarantine"
 MOST_FINDINGS = 1000
@@ -57,8 +58,8 @@ class NothingKept(LedgerError):
 def recover(ledger_file: Path, stamp: Stamp) -> Receipt:
     """Recover a damaged ledger, or take up a recovery that was cut short; the receipt says what was done.
 
-    Meanwhile nobody else may write to the ledger. Raises NothingToRecover, NothingKept, StoreUnwritable, and what
-    `verify` raises.
+    Meanwhile nobody else may write to the ledger. Raises NothingToRecover, NewerFormat, NothingKept,
+    StoreUnwritable, and what `verify` raises.
     """
     try:
         plan = read_plan(ledger_file)
@@ -93,6 +94,7 @@ def _plan(ledger_file: Path, stamp: Stamp) -> Receipt:
             f"{ledger_file} is whole: {report.events} events were verified",
             "evidence that is damaged or missing is measured again: `ledger verify` names it",
         )
+    _refuse_newer(ledger_file, report)
     kept = report.events if gathered.doubtful_from is None else gathered.doubtful_from - 1
     if kept < 1:
         raise NothingKept(
@@ -114,6 +116,15 @@ def _plan(ledger_file: Path, stamp: Stamp) -> Receipt:
         findings=tuple(gathered.findings),
         more_findings=gathered.count - len(gathered.findings),
     )
+
+
+def _refuse_newer(ledger_file: Path, report: Report) -> None:
+    """What a newer program wrote would be put into a file of this one. Raises NewerFormat."""
+    marked = 0
+    connection, _ = open_damaged(ledger_file)
+    with closing(connection), suppress(*UNREADABLE):
+        marked = connection.execute("PRAGMA user_version").fetchone()[0]
+    refuse_newer(max(marked, report.format_version), ledger_file)
 
 
 class _Gathered:

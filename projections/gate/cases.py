@@ -33,14 +33,23 @@ class SideEvidence(Struct, kw_only=True):
     not_run: frozenset[str] = frozenset()
 
 
+UNTRUSTED = frozenset({"wrong-tree", "record-damaged", "foreign-tests"})
+"""Reasons why a target was not measured that leave doubt whether what was seen was a failure of this tree at all."""
+
+
 class SideCases(Struct):
-    """One side, indexed: the inventory's targets and cases, the newest row of each case of a measured target."""
+    """One side, indexed: the inventory's targets and cases, the newest row of each case of a measured target.
+
+    `failed_before` are the tests that failed in an attempt that did not measure their target: no later attempt makes
+    that undone.
+    """
 
     evidence: SideEvidence
     targets: dict[str, InventoryTarget] = field(default_factory=dict)
     measured: set[str] = field(default_factory=set)
     collected: dict[TestId, None] = field(default_factory=dict)
     reported: dict[TestId, CaseRow] = field(default_factory=dict)
+    failed_before: set[TestId] = field(default_factory=set)
 
     def knows(self, test: TestId) -> bool:
         """Whether this side has the case, from its collection or from a report."""
@@ -79,9 +88,14 @@ def index(evidence: SideEvidence) -> SideCases:
         if target.error is not None:
             side.collected[TestId(target.target)] = None
     for table in evidence.tables:
-        measured = {row.target for row in table.targets if row.cause is None}
-        side.measured |= measured
-        side.reported.update((row.test, row) for row in table.cases if row.test.target in measured)
+        causes = {row.target: row.cause for row in table.targets}
+        for row in table.cases:
+            cause = causes.get(row.test.target, "")
+            if cause is None:
+                side.reported[row.test] = row
+            elif row.outcome in ("failed", "error") and cause and cause not in UNTRUSTED:
+                side.failed_before.add(row.test)
+        side.measured.update(target for target, cause in causes.items() if cause is None)
     return side
 
 
@@ -96,7 +110,10 @@ def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
     named = {test.target for test in (*candidate.collected, *candidate.reported)}
     lost = candidate.evidence.missing.keys() | candidate.targets.keys() - candidate.measured
     tests.update((TestId(target), None) for target in lost - named)
-    variants = {(test.target, test.path) for test in (*candidate.collected, *candidate.reported)}
+    variants: Variants = {}
+    for test in (*candidate.collected, *candidate.reported):
+        row, name = candidate.reported.get(test), (test.target, test.path)
+        variants[name] = variants.get(name, True) and row is not None and row.outcome == "skipped"
     return [
         _join_one(test, candidate, baseline, variants)
         for test in sorted(tests, key=TestId.sort_key)
@@ -104,8 +121,8 @@ def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
     ]
 
 
-Variants = set[tuple[str, tuple[str, ...]]]
-"""Targets with the names of the tests that the candidate has in them, whatever the variant."""
+Variants = dict[tuple[str, tuple[str, ...]], bool]
+"""Targets with the names of the tests that the candidate has in them, and whether each of its variants was skipped."""
 
 
 def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, variants: Variants) -> JoinedCase:
@@ -131,7 +148,7 @@ def _candidate_state(
     if hidden and test.target in candidate.measured:
         return "failed", ""
     row = candidate.reported.get(test)
-    return (_row_state(row), "") if row else ("unmeasured", "not-measured")
+    return (_row_state(row, candidate), "") if row else ("unmeasured", "not-measured")
 
 
 def _hidden(test: TestId, candidate: SideCases) -> bool:
@@ -153,7 +170,7 @@ def _collection_state(test: TestId, candidate: SideCases) -> tuple[CandidateStat
         return "removed", ""
     if test.target in candidate.evidence.missing:
         return "unmeasured", candidate.evidence.missing[test.target]
-    if test.target not in candidate.measured and not candidate.uncollected(test.target):
+    if test.target not in candidate.measured:
         return "unmeasured", "not-measured"
     return _collected_as(test, candidate), ""
 
@@ -163,20 +180,30 @@ def _collected_as(test: TestId, side: SideCases) -> RowState:
     row = side.reported.get(test)
     if side.uncollected(test.target):
         return "failed"
-    return _row_state(row) if row else "passed"
+    return _row_state(row, side) if row else "passed"
 
 
 def _gone(test: TestId, candidate: SideCases, baseline: SideCases, variants: Variants) -> tuple[CandidateState, str]:
     """A case that the candidate does not have: hidden by a skip of its whole target, vanished, or removed.
 
-    Only what the baseline collected can vanish, so that the answer does not depend on whether the baseline was run.
+    A test of the same bytes whose variants that are left are all skipped is hidden too: pytest leaves one that it skips
+    when there are no parameters any more. Only what the baseline collected can vanish, so that the answer does not
+    depend on whether the baseline was run.
     """
     ours, theirs = candidate.targets.get(test.target), baseline.targets.get(test.target)
     if ours is not None and ours.skipped is not None:
         return "skipped", ""
-    identical = ours is not None and theirs is not None and ours.blob is not None and ours.blob == theirs.blob
-    collected = test in baseline.collected
-    return ("vanished" if identical and collected and (test.target, test.path) not in variants else "removed"), ""
+    identical = theirs is not None and (theirs.kept is True or _same_bytes(ours, theirs))
+    if not identical or test not in baseline.collected:
+        return "removed", ""
+    all_skipped = variants.get((test.target, test.path))
+    if all_skipped is None:
+        return "vanished", ""
+    return ("skipped" if all_skipped else "removed"), ""
+
+
+def _same_bytes(ours: InventoryTarget | None, theirs: InventoryTarget) -> bool:
+    return ours is not None and ours.blob is not None and ours.blob == theirs.blob
 
 
 def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
@@ -191,15 +218,15 @@ def _baseline_state(test: TestId, baseline: SideCases) -> BaselineState:
         return _collected_as(test, baseline)
     row = baseline.reported.get(test)
     if row is not None:
-        return _row_state(row)
+        return _row_state(row, baseline)
     if test in baseline.collected:
         return "unmeasured"
     return "uncollected" if _broken_above(test, baseline) else "absent"
 
 
-def _row_state(row: CaseRow) -> RowState:
+def _row_state(row: CaseRow, side: SideCases) -> RowState:
     state = _STATES[row.outcome]
-    return "flaky" if state == "passed" and row.reruns else state
+    return "flaky" if state == "passed" and (row.reruns or row.test in side.failed_before) else state
 
 
 def not_run_targets(plan: Plan, missing: Mapping[str, str], asked: Iterable[str]) -> frozenset[str]:

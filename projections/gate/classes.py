@@ -4,10 +4,12 @@ Version `classes/1`. The table is `TABLE` below: rows are the candidate, columns
 (`UNM`: leave the case unmeasured), cells in small letters do not.
 
 How to read it:
-- *failed* is a failure or an error anywhere in the case; *flaky* failed and then passed within one attempt.
+- *failed* is a failure or an error anywhere in the case; *flaky* failed and then passed, within one attempt, or after
+  an attempt that saw it fail and did not measure its target.
 - *vanished*: the case is not collected any more although its file is byte-identical on both sides and no variant of the
   test is left. *removed*: it is gone and its file changed; shown as vanished, without effect.
-- *absent*: the baseline has no such case, which was proven. *uncollected*: its file or class could not be collected there.
+- *absent*: the baseline has no such case, which was proven. *uncollected*: its file, or the class in it, could not be
+  collected there.
 - *not-run*: the policy did not run the baseline, because the candidate gave no reason to compare.
 - A skip (or an expected failure) of a case that passed before blocks, because it would hide a breakage.
 - A failure is exonerated only by a complete measurement of the baseline.

@@ -29,6 +29,7 @@ class Driver(Struct, frozen=True):
     host: str
     pid: int
     since: str
+    process: str = ""
 
 
 class RunView(Struct):
@@ -73,7 +74,7 @@ def _started(view: RunView, event: RunStarted, recorded: RecordedEvent) -> None:
 
 
 def _driven(view: RunView, event: DriverStarted | DriverReplaced, recorded: RecordedEvent) -> None:
-    view.driver = Driver(event.term, event.host, event.pid, recorded.header.time)
+    view.driver = Driver(event.term, event.host, event.pid, recorded.header.time, event.process)
     if view.status == "stopped":
         view.status, view.stop_reason, view.ended_at = "open", "", ""
 

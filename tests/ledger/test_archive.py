@@ -154,6 +154,18 @@ def test_importing_again_does_nothing(archive: Path, original: Path, tmp_path: P
     assert (tmp_path / "new" / LEDGER_FILE).read_bytes() == before
 
 
+def test_importing_again_restores_evidence_that_was_lost_or_damaged(archive: Path, tmp_path: Path) -> None:
+    import_run(archive, tmp_path / "new")
+    lost, damaged, *_ = sorted((tmp_path / "new" / EVIDENCE).glob("*/*.gz"))
+    lost.unlink()
+    damaged.write_bytes(b"")
+    assert len(findings(tmp_path / "new")) == 2
+    imported = import_run(archive, tmp_path / "new")
+    assert (imported.already, imported.restored) == (True, 2)
+    assert findings(tmp_path / "new") == []
+    assert import_run(archive, tmp_path / "new").restored == 0
+
+
 def test_a_second_run_joins_the_ledger_that_the_first_one_began(original: Path, archive: Path, tmp_path: Path) -> None:
     import_run(archive, tmp_path / "new")
     export_run(original, "run-0", tmp_path / "zero.tar")

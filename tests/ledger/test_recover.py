@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ledger.errors import LedgerDamaged
+from ledger.errors import LedgerDamaged, NewerFormat
 from ledger.events import STREAM, LostEvents, Quarantined, StepStarted
 from ledger.proof.receipt import Receipt, RecoveryUnfinished, plan_of, refuse_unfinished
 from ledger.proof.recover import NothingKept, NothingToRecover, recover
@@ -195,6 +195,23 @@ def test_a_whole_ledger_is_left_alone(place: Path) -> None:
         recover(place, STAMP)
     assert place.read_bytes() == before
     assert not (place.parent / "quarantine").exists()
+
+
+@pytest.mark.parametrize("in_event", [True, False], ids=["said by its first event", "said by the mark of the file"])
+def test_a_ledger_of_a_newer_format_is_left_to_the_newer_program(place: Path, in_event: bool) -> None:
+    def newer(rows: dict[int, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        payload = rows[1][6].replace('"format_version":1', '"format_version":99').encode()
+        return [forged(rows[1], 1, payload), *(row for sequence, row in rows.items() if sequence > 1)]
+
+    if in_event:
+        rewrite(place, newer)
+        run_sql(place, change(22))
+    alter(place, "PRAGMA user_version = 99")
+    before = place.read_bytes()
+    with pytest.raises(NewerFormat):
+        recover(place, STAMP)
+    assert place.read_bytes() == before
+    assert not plan_of(place).exists()
 
 
 def test_damaged_evidence_is_no_reason_to_touch_the_events(place: Path) -> None:

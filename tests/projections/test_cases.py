@@ -1,6 +1,8 @@
 """Cases: inventories and tables of two sides, built by hand, and the states that they lead to."""
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from ledger.tables import Plan, ShardTargets
 from ledger.values import TestId
@@ -58,6 +60,14 @@ def test_a_test_that_a_measured_file_of_the_same_bytes_no_longer_has_is_vanished
     assert one(File({"u": "passed"}), there)["a.py::t"] == ("vanished", "passed")
 
 
+def test_a_test_of_a_file_that_is_kept_but_no_longer_collected_is_vanished() -> None:
+    there = evidence("baseline", {**PASSING, "b.py": File({"t": "passed"})})
+    for kept, state in ((True, "vanished"), (False, "removed"), (UNSET, "removed")):
+        targets = tuple(replace(target, kept=kept) for target in there.inventory.targets)
+        there.inventory = replace(there.inventory, targets=targets)
+        assert states(PASSING, there)["b.py::t"][0] == state
+
+
 @pytest.mark.parametrize(("ours", "theirs"), [("blob-2", "blob-1"), (None, "blob-1"), ("blob-1", None), (None, None)])
 def test_a_test_is_only_removed_when_its_file_is_not_proven_to_be_the_same(ours: str, theirs: str) -> None:
     here, there = File({"u": "passed"}, blob=ours), File({"t": "passed", "u": "passed"}, blob=theirs)
@@ -80,6 +90,17 @@ def test_a_lost_variant_is_removed_while_another_is_left_and_vanished_when_none_
         "a.py::t[2]": ("removed", "passed"),
         "a.py::u[1]": ("vanished", "passed"),
     }
+
+
+def test_a_lost_variant_is_hidden_when_all_that_are_left_are_skipped() -> None:
+    there = File({"t[1]": "passed", "t[2]": "failed"})
+    assert one(File({"t[NOTSET]": "skipped"}), there) == {
+        "a.py::t[1]": ("skipped", "passed"),
+        "a.py::t[2]": ("skipped", "failed"),
+        "a.py::t[NOTSET]": ("skipped", "absent"),
+    }
+    assert one(File({"t[3]": "skipped", "t[4]": "passed"}), there)["a.py::t[1]"] == ("removed", "passed")
+    assert one(File({"t[3]": "skipped"}, blob="changed"), there)["a.py::t[1]"] == ("removed", "passed")
 
 
 def test_a_test_of_the_same_name_in_another_class_is_no_variant() -> None:
@@ -238,8 +259,8 @@ def test_a_failure_without_the_run_that_it_must_be_compared_with_has_a_reason_co
     assert (case.baseline, case.cause) == ("not-run", "not-measured")
 
 
-def test_rows_of_a_target_count_only_from_an_attempt_that_measured_it() -> None:
-    files = {"a.py": File({"t": "failed"}), "b.py": File({"t": "passed"})}
+def test_a_pass_of_a_target_counts_only_from_an_attempt_that_measured_it() -> None:
+    files = {"a.py": File({"t": "skipped"}), "b.py": File({"t": "passed"})}
     first = table_of("candidate", files, {"a.py": "signalled"})
     second = table_of("candidate", {"a.py": File({"t": "passed"})})
     measured = evidence("candidate", files, tables=(first, second))
@@ -248,6 +269,17 @@ def test_rows_of_a_target_count_only_from_an_attempt_that_measured_it() -> None:
         "candidate", files, tables=(first, table_of("candidate", files, {"a.py": "lost", "b.py": "lost"}))
     )
     assert states(dead_again, {}) == {"a.py::t": ("unmeasured", "absent"), "b.py::t": ("passed", "absent")}
+
+
+@pytest.mark.parametrize(
+    ("cause", "state"),
+    [("signalled", "flaky"), ("time-limit", "flaky"), ("wrong-tree", "passed"), ("record-damaged", "passed")],
+)
+def test_a_failure_that_an_unmeasured_attempt_saw_is_not_undone_by_a_later_pass(cause: str, state: str) -> None:
+    test = TestId("a.py", ("test_a",))
+    died = case_table("candidate", {"a.py": cause}, [case_row(test, "failed")])
+    again = case_table("candidate", {"a.py": None}, [case_row(test, "passed")])
+    assert states(evidence("candidate", PASSING, tables=(died, again)), PASSING) == {"a.py::test_a": (state, "passed")}
 
 
 def test_the_first_line_of_what_did_not_pass_comes_with_the_case() -> None:

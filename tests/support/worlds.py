@@ -83,6 +83,8 @@ def complaints(world: World, *, flaky_blocks: bool) -> Iterator[tuple[str, str]]
                 yield from _hiding(target, name, world)
     for target, file in world.baseline.items():
         yield from ((("failed", f"{target}::{name} vanished")) for name in _vanished(target, file, world))
+        for name in _left_to_skips(target, file, world):
+            yield from _hiding(target, name, world)
 
 
 def _complaints_about_tests(target: str, file: File, world: World, flaky_blocks: bool) -> Iterator[tuple[str, str]]:
@@ -154,6 +156,20 @@ def _vanished(target: str, file: File, world: World) -> Iterator[str]:
     left = {name.partition("[")[0] for name in (*here.tests, *reported)}
     hidden = here.broken or None
     yield from (n for n in file.tests if n.partition("[")[0] not in left and n.partition("::")[0] != hidden)
+
+
+def _left_to_skips(target: str, file: File, world: World) -> Iterator[str]:
+    """The tests that are gone from a file of the same bytes, of which only variants that are skipped are left."""
+    here = world.candidate.get(target)
+    if here is None or here.error is not None or here.skipped is not None or target in world.lost["candidate"]:
+        return
+    if file.blob is None or file.blob != here.blob:
+        return
+    for name in file.tests.keys() - here.tests.keys() - here.extra.keys():
+        stem, reports = name.partition("[")[0], {**here.tests, **here.extra}
+        left = {told for variant, told in reports.items() if variant.partition("[")[0] == stem}
+        if left == {"skipped"}:
+            yield name
 
 
 def anything_ran(world: World) -> bool:

@@ -32,7 +32,7 @@ def verify(head: str | None, no_evidence: bool, as_json: bool, store: str | None
     from ledger.proof.verify import verify as verified
 
     place = home(store)
-    noted = parse_head(head) if head else None
+    noted = None if head is None else parse_head(head)
     evidence = None if no_evidence else place.directory / EVIDENCE
     out = _JsonOutput() if as_json else _TextOutput()
     report = verified(place.require_ledger(), evidence, out.found, out.progress, noted)

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from commands.cli.common import emit_json, emit_lines, json_option, say
 from commands.cli.exits import ExitCode
+from commands.cli.explain import Code
 from ledger.errors import LedgerError
 from ledger.proof.findings import Finding, Report
 from ledger.record import Header
@@ -89,6 +90,12 @@ class QueryDocument(Struct, frozen=True, kw_only=True):
     rows: tuple[dict[str, Any], ...]
 
 
+class ExplainDocument(Struct, frozen=True, kw_only=True):
+    """The stable codes that were asked for, each with what it means."""
+
+    codes: tuple[Code, ...]
+
+
 class VerifyDocument(Report, frozen=True, kw_only=True):
     """What `ledger verify --json` prints: every finding, and the report over them."""
 
@@ -143,6 +150,8 @@ def _documents() -> dict[str, type[Struct]]:
     """What each command prints with --json, by the name of the command."""
     from commands.cli.data.transfer import ExportedArchive, ImportedArchive
     from commands.initializing import Written
+    from commands.planning_run import PlanAnswer
+    from commands.reconsider import Reconsideration
     from commands.replay import Report as ReplayReport
     from ledger.backup import Backup
     from ledger.proof.receipt import Receipt
@@ -157,13 +166,16 @@ def _documents() -> dict[str, type[Struct]]:
         "config": ConfigDocument,
         "diff": RunDiff,
         "error": ErrorDocument,
+        "explain": ExplainDocument,
         "export": ExportedArchive,
         "import": ImportedArchive,
         "init": Written,
         "log-line": LogLine,
+        "plan": PlanAnswer,
         "query": QueryDocument,
         "recover": Receipt,
         "replay": ReplayReport,
+        "replay-current": Reconsideration,
         "resume-plan": ResumePlan,
         "show": RunStory,
         "status": RunSummary,

@@ -27,10 +27,12 @@ class ExportedArchive(Struct, frozen=True, kw_only=True):
 
 
 class ImportedArchive(Struct, frozen=True, kw_only=True):
-    """What came of an archive, and what it holds."""
+    """What came of an archive, and what it holds. `restored` counts the evidence of a run that was already there which
+    was missing or damaged, and is there again."""
 
     outcome: Literal["proved", "imported", "already-there"]
     manifest: Manifest
+    restored: int = 0
 
 
 @click.command(short_help="One run with its evidence, as one file that proves itself.")
@@ -70,13 +72,17 @@ def export(run: str, output: Path | None, as_json: bool, store: str | None) -> E
 @store_option
 def import_archive(file: Path, check: bool, as_json: bool, store: str | None) -> ExitCode:
     """Bring the run of an archive into a ledger, which is begun when there is none: with --store DIR in a directory of
-    its own, where status, log, why, show, replay, query and verify then work, also without a repository.
+    its own, where status, log, why, show, replay, query and verify then work, also without a repository. Evidence of
+    a run that is there already, and has been lost or damaged since, is restored.
     """
     done = _proved(file) if check else _imported(file, home(store).directory)
     if as_json:
         emit_json(done)
     else:
-        emit_lines([_OUTCOMES[done.outcome], *_manifest_lines(done.manifest)])
+        outcome = _OUTCOMES[done.outcome]
+        if done.restored:
+            outcome = f"imported   before; {count(done.restored, 'piece')} of evidence restored"
+        emit_lines([outcome, *_manifest_lines(done.manifest)])
     return ExitCode.PASSED
 
 
@@ -91,7 +97,8 @@ def _imported(file: Path, directory: Path) -> ImportedArchive:
     from ledger.transfer import import_run
 
     imported = import_run(file, directory)
-    return ImportedArchive(outcome="already-there" if imported.already else "imported", manifest=imported.manifest)
+    outcome: Literal["imported", "already-there"] = "already-there" if imported.already else "imported"
+    return ImportedArchive(outcome=outcome, manifest=imported.manifest, restored=imported.restored)
 
 
 def _manifest_lines(manifest: Manifest) -> list[str]:

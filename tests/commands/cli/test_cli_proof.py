@@ -71,7 +71,8 @@ def test_a_head_that_the_ledger_does_not_hold_is_a_finding(history: Histories, a
         answer = ask(project, "verify", "--head", head)
         assert answer.code == ExitCode.INTEGRITY
         assert answer.out.startswith(code)
-    for head in ("9999", "@1:xyz", "@:"):
+        assert "`ledger recover` cannot" in answer.out
+    for head in ("9999", "@1:xyz", "@:", ""):
         answer = ask(project, "verify", "--head", head)
         assert (answer.code, answer.error_code) == (ExitCode.USAGE, "head-malformed")
 

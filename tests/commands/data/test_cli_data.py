@@ -71,6 +71,8 @@ def test_conditions_and_moments_choose_rows(ledger: Callable[..., Answer], store
     assert [row["test"] for row in json.loads(chosen.out)["rows"]] == ["a.py::test_b[=SUM(1),2]"]
     then = json.loads(ledger("query", "events", RUN, "--store", store, "--at", "#3", "--json").out)
     assert [row["position"] for row in then["rows"]] == [1, 2, 3]
+    of_one = json.loads(ledger("query", "runs", RUN, "--store", store, "--at", "#3", "--json").out)
+    assert [(row["run"], row["status"], row["attempts"]) for row in of_one["rows"]] == [(RUN, "open", 0)]
     runs = json.loads(ledger("query", "runs", "--store", store, "--at", "@5", "--json").out)
     assert (runs["sequence"], [row["run"] for row in runs["rows"]]) == (5, ["run-0"])
     late = json.loads(ledger("query", "runs", "--store", store, "--at", "2031-01-01", "--json").out)
@@ -196,10 +198,12 @@ def test_what_the_commands_print_is_what_the_schemas_say(
         "config": ("config",), "replay": ("replay",), "resume-plan": ("resume", "--from", "gate", "--dry-run"),
         "error": ("status", "run-7"), "query": ("query", "runs"), "export": ("export", "-o", str(tmp_path / "a.tar")),
         "backup": ("backup", str(tmp_path / "copy")), "verify": ("verify",),
+        "replay-current": ("replay", "--policy", "current"),
     }  # fmt: skip
     for name, command in printed.items():
         conforms(json.loads(ledger(*command, "--json", "--store", store).out), DESCRIBED[name])
     conforms(json.loads(ledger("import", tmp_path / "a.tar", "--check", "--json").out), DESCRIBED["import"])
+    conforms(json.loads(ledger("explain", "--json").out), DESCRIBED["explain"])
     types = {tag: event_type for event_type, (tag, _) in TAGS.items()}
     for line in ledger("log", "--json", "--store", store).out.splitlines():
         conforms(json.loads(line), DESCRIBED["log-line"])

@@ -57,7 +57,7 @@ def expected(station: Station, free_slots: int) -> Message | None:
     if station.judged:
         return None
     if any(state in MAY_START for state in station.collections):
-        return Collect(stream=RUN, member=MEMBER)
+        return Collect(stream=RUN, member=MEMBER, slots=free_slots) if free_slots else None
     if "running" in station.collections:
         return None
     if not collected:

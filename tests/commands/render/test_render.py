@@ -247,7 +247,7 @@ def test_the_first_line_is_the_answer(state: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("reason", "words"),
-    [("nothing-ran", "every test of the candidate was skipped"), ("nothing-collected", "no tests were found")],
+    [("nothing-ran", "not one test of the candidate ran to its result"), ("nothing-collected", "no tests were found")],
 )
 def test_an_unmeasured_gate_in_which_no_case_is_unmeasured_says_what_was_wrong(reason: str, words: str) -> None:
     assert headline(summary(*READY, *finished("unmeasured", reason=reason, counts={}))) == f"unmeasured: {words}"

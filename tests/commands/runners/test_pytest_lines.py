@@ -300,3 +300,13 @@ def test_every_reason_that_the_reader_gives_is_explained() -> None:
     for cause in CAUSES.values():
         assert cause.meaning.endswith(".")
         assert cause.next_step.endswith(".")
+
+
+def test_a_test_whose_call_did_not_run_is_not_measured() -> None:
+    without_call = [PASSED[0], PASSED[2]]
+    repeated = [PASSED[0], ["call", "rerun", 0.1], *without_call]
+    for phases in (without_call, repeated, [PASSED[2]], [*without_call, ["call", "passed", 0.1, None, "", "", True]]):
+        reading = read(Record().items(A, B).case(0, PASSED).case(1, phases).add("end", 0, True))
+        assert (reading.cause, reading.measured_targets, reading.counts) == ("cases-missing", 1, {"passed": 1})
+    skipped = [["setup", "skipped", 0.1, None, "Skipped: why", "", False], PASSED[2]]
+    assert read(Record().items(A, B).case(0, PASSED).case(1, skipped).add("end", 0, True)).complete

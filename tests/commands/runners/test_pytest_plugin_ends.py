@@ -324,3 +324,11 @@ def test_a_suspect_that_runs_last_cannot_keep_the_others_from_being_measured(pro
     }
     again = project.run(*owed, inventory=inventory, last=("test_b.py",))
     assert unmeasured(again) == {"test_b.py": "session-ended-early"}
+
+
+@pytest.mark.parametrize("option", ["--setup-plan", "--setup-only"])
+def test_a_session_that_only_sets_up_measures_nothing(project: Project, option: str) -> None:
+    inventory = project.inventory()
+    project.write({"pytest.ini": f"[pytest]\naddopts = {option}\n"})
+    reading = project.run(inventory=inventory)
+    assert (reading.complete, reading.cause, reading.measured_targets) == (False, "cases-missing", 0)

@@ -28,6 +28,7 @@ PROBE = adapter.Probe(
     distributions=(("pytest", "9.0.0", ""), ("product", "1.0", "/checkout")),
     path_entries=(),
     mappings={},
+    local_names={},
     pytest="9.0.0",
     pytest_plugins=(("pytest-xdist", "3.8.0"),),
 )
@@ -207,11 +208,15 @@ def test_the_probe_reads_installations_without_running_them(tmp_path: Path) -> N
         ("Odd_Name.x", {"url": "file:///checkout/with%20space", "dir_info": {"editable": True}}),
         ("remote", {"url": "https://example.org/a.tar.gz"}),
         ("broken", []),
+        ("local", {"url": "file:///checkout", "dir_info": {}}),
     ):
         information = packages / f"{name}-1.dist-info"
         information.mkdir()
         (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
         (information / "direct_url.json").write_text(json.dumps(direct))
+        paths = ("a.py", "b/__init__.py", "b/c.py", "../bin/d.py", "e/f/__init__.py")
+        record = "".join(f"{path},,\n" for path in paths)
+        (information / "RECORD").write_text(f"{record}{information.name}/METADATA,,\n")
     code = (
         "import runpy, site, sys\n"
         f"site.getsitepackages = lambda: [{str(packages)!r}]\n"
@@ -223,9 +228,24 @@ def test_the_probe_reads_installations_without_running_them(tmp_path: Path) -> N
     probe = msgspec.json.decode(answer.stdout, type=adapter.Probe)
     assert probe.path_entries == (str(tmp_path / "source"),)
     assert probe.mappings == {"product": "/checkout/product", "other": "/checkout/other"}
+    assert probe.local_names == {"a": "/checkout", "b": "/checkout"}
     assert probe.pytest == ""
     assert probe.distributions == (
         ("broken", "1", "unreadable"),
+        ("local", "1", "/checkout"),
         ("odd-name-x", "1", "/checkout/with space"),
         ("remote", "1", "https://example.org/a.tar.gz"),
     )
+
+
+def test_installed_copies_of_this_project_belong_to_it_unless_made_of_the_side_itself(tmp_path: Path) -> None:
+    work = tmp_path / ".git" / "ledger"
+    places = {"checkout": tmp_path, "wheel": tmp_path / "dist" / "w.whl", "far": Path("/opt/far")}
+    places |= {"mine": work / "run" / "candidate", "other": work / "run" / "baseline"}
+    probe = msgspec.structs.replace(PROBE, local_names={name: str(place) for name, place in places.items()})
+
+    def copied(*, by_tree: bool) -> tuple[str, ...]:
+        return adapter.copied_names(probe, tmp_path, places["mine"], work, by_tree=by_tree)
+
+    assert copied(by_tree=False) == ("checkout", "other", "wheel")
+    assert copied(by_tree=True) == ("checkout", "wheel")
