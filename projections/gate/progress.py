@@ -13,6 +13,7 @@ from msgspec import Struct
 from ledger.events import COLLECTION
 from ledger.values import SIDES, Side
 from projections.gate.shards import GateView, ShardSide
+from projections.run.owed import owed
 from projections.run.state import RunView
 
 GroupState = Literal["pending", "running", "done", "failed", "timeout", "unmeasured"]
@@ -75,6 +76,14 @@ def gate_progress(run: RunView, gate: GateView, now: datetime) -> Progress:
     for planned in gate.plan.shards if gate.plan else ():
         work: dict[Side, int] = {"candidate": planned.candidate_targets, "baseline": planned.baseline_targets}
         sides += [(planned.shard, side) for side in SIDES if work[side]]
+    if run.policy.baseline == "on-failure":
+        # A baseline that the policy leaves out is no work, and must not keep the gate from being shown as done.
+        wanted = {entry.label for entry in owed(gate, run.policy)}
+        sides = [
+            (shard, side)
+            for shard, side in sides
+            if side == "candidate" or gate.side(shard, side).attempts or f"{shard}/{side}" in wanted
+        ]
     groups = [_group(gate.side(shard, side), run, side) for shard, side in sides]
     return summarize("local", now.timestamp() * 1000, groups)
 

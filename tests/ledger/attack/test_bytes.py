@@ -42,14 +42,15 @@ def stored(place: Path) -> Stored:
     rows: dict[int, tuple[Any, ...]] = {}
     readable = whole = False
     with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as connection, suppress(*BROKEN):
-        # A text is told from a blob of the same bytes.
+        # In the schema, a text is told from a blob of the same bytes; an event is its bytes, whatever they are stored as.
         connection.text_factory = lambda data: ("text", data)
         around += connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_master").fetchall()
         around += [connection.execute(f"PRAGMA {mark}").fetchone() for mark in ("application_id", "user_version")]
+        connection.text_factory = bytes
         for row in connection.execute("SELECT * FROM events ORDER BY sequence"):
             rows.setdefault(row[0], row)
         readable = True
-        whole = connection.execute("PRAGMA integrity_check").fetchall() == [(("text", b"ok"),)]
+        whole = connection.execute("PRAGMA integrity_check").fetchall() == [(b"ok",)]
     return Stored(around, rows, readable, whole)
 
 
