@@ -115,6 +115,10 @@ CAUSES: dict[str, Cause] = {
         "A command of `prepare` failed on this side, so that its tests could not run.",
         "Read the output in the detail; run the command in a checkout of this commit.",
     ),
+    "pytest-missing": Cause(
+        "The project's interpreter cannot import pytest.",
+        "Install pytest there, let `prepare` do it, or name another interpreter with `python` in [runner].",
+    ),
     "probe-failed": Cause(
         "The project's interpreter could not be asked what it is.",
         "Check that the interpreter in `python` runs and is Python 3.8 or newer.",

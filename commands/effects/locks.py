@@ -26,7 +26,7 @@ class LockHeld(LedgerError):
         known = {name: owner.get(name, "unknown") for name in ("run", "user", "host", "pid", "since")}
         super().__init__(
             "run {run} is held by {user} on {host}, process {pid}, since {since}".format(**known),
-            f"wait until it has ended, or end it; the lock is {path}",
+            f"wait until it has ended, or end it with `ledger stop`; the lock is {path}",
         )
         self.path, self.owner = path, dict(owner)
 

@@ -28,6 +28,13 @@ class ProbeFailed(LedgerError):
     exit_code = 3
 
 
+class PytestMissing(LedgerError):
+    """The project's interpreter has no pytest."""
+
+    code = "pytest-missing"
+    exit_code = 3
+
+
 class ReadySide(Struct, frozen=True, kw_only=True):
     """One side, ready to run: where its files are, what runs them, and what identifies the circumstances."""
 
@@ -136,6 +143,11 @@ class Workplace:
             self._settings, tree=tree, cache=cache, checkout=self._git.toplevel, parent=os.environ
         ).path
         probe = self._probe(side, python, tree)
+        if not probe.pytest:
+            raise PytestMissing(
+                f"the interpreter {python} of the {side} cannot import pytest",
+                "install pytest there, let `prepare` do it, or name another interpreter with `python` in [runner]",
+            )
         tracked = sorted(self._git.blobs(commit))
         return ReadySide(
             side=side,

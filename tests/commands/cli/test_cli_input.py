@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,17 @@ def test_a_shallow_clone_without_the_baseline_is_told_how_to_get_it(project: Pro
         assert (answer.code, answer.error_code) == (ExitCode.USAGE, "shallow")
         assert "git fetch --unshallow --tags" in answer.err
     assert not clone.store.exists()
+
+
+def test_an_interpreter_without_pytest_leaves_the_gate_unmeasured_and_is_named(project: Project, ask: Ask) -> None:
+    bare = project.root / "bare"
+    venv.create(bare, with_pip=False)
+    (project.path / "ledger.toml").write_text(f'[runner]\npython = "{bare}/bin/python"\n', "utf-8")
+    assert ask(project, "gate").code == ExitCode.UNMEASURED
+    told = ask(project, "status", "--json")
+    owed = json.loads(told.out)["owed"]
+    assert {entry["cause"] for entry in owed} == {"pytest-missing"}
+    assert all(f"{bare}/bin/python" in entry["detail"] for entry in owed)
 
 
 @pytest.mark.parametrize(

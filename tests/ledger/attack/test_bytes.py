@@ -42,7 +42,7 @@ def stored(place: Path) -> Stored:
     rows: dict[int, tuple[Any, ...]] = {}
     readable = whole = False
     with closing(sqlite3.connect(f"{place.as_uri()}?mode=ro", uri=True)) as connection, suppress(*BROKEN):
-        # In the schema, a text is told from a blob of the same bytes; an event is its bytes, whatever they are stored as.
+        # In the schema, a text is told from a blob of the same bytes; an event is its bytes, however they are stored.
         connection.text_factory = lambda data: ("text", data)
         around += connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_master").fetchall()
         around += [connection.execute(f"PRAGMA {mark}").fetchone() for mark in ("application_id", "user_version")]
