@@ -15,22 +15,28 @@ VIEWS: dict[str, View[Any]] = {view.name: view for view in (RUN, SHARDS)}
 
 
 class RunViews(Struct):
-    """The views of one run that decisions are taken on, folded together in one pass."""
+    """The views of one run that decisions are taken on, folded together in one pass.
+
+    `agenda` is made when somebody first asks what may be started, and kept up to date from then on: whoever only reads
+    does not pay for it.
+    """
 
     run: RunView = field(default_factory=RunView)
     gate: GateView = field(default_factory=GateView)
-    agenda: Agenda = field(default_factory=Agenda)
+    agenda: Agenda | None = None
 
     def apply(self, recorded: RecordedEvent) -> None:
         """Take one event of the run's stream into each view."""
         RUN.apply(self.run, recorded)
         SHARDS.apply(self.gate, recorded)
-        if self.run.started is not None:
+        if self.agenda is not None:
             self.agenda.follow(recorded.event, self.gate, self.run.policy)
         self.run.position, self.run.sequence = recorded.header.position, recorded.sequence
 
     def ready(self) -> Iterator[Owed]:
         """What is owed of the planned shards and may be started now, in the order of the plan."""
+        if self.agenda is None:
+            self.agenda = Agenda.of(self.gate, self.run.policy)
         return self.agenda.ready(self.gate, self.run.policy)
 
 

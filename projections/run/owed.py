@@ -123,15 +123,24 @@ class Agenda(Struct):
     places: dict[str, int] = field(default_factory=dict)
     startable: list[int] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, gate: GateView, policy: GatePolicy) -> "Agenda":
+        """The agenda of a gate as it stands."""
+        agenda = cls()
+        agenda._begin(gate, policy)
+        return agenda
+
     def follow(self, event: Event, gate: GateView, policy: GatePolicy) -> None:
         """Take an event that the gate's view has taken already."""
-        if isinstance(event, Planned):
-            self.shards = event.shards
-            self.places = {shard.shard: place for place, shard in enumerate(event.shards)}
         if isinstance(event, Planned | ResumeStarted):
-            self.startable = [n for n, shard in enumerate(self.shards) if _ready(gate, shard, policy)]
+            self._begin(gate, policy)
         elif isinstance(event, AttemptStarted | AttemptRecorded) and event.shard in self.places:
             self._look_again(self.places[event.shard], gate, policy)
+
+    def _begin(self, gate: GateView, policy: GatePolicy) -> None:
+        self.shards = gate.plan.shards if gate.plan else ()
+        self.places = {shard.shard: place for place, shard in enumerate(self.shards)}
+        self.startable = [place for place, shard in enumerate(self.shards) if _ready(gate, shard, policy)]
 
     def _look_again(self, place: int, gate: GateView, policy: GatePolicy) -> None:
         index = bisect_left(self.startable, place)

@@ -66,7 +66,7 @@ def plain_cost(project: Project, plan: Plan) -> Cost:
 def _session(python: Path, home: Path, tag: str, targets: tuple[str, ...]) -> float:
     """The CPU time of one plain session."""
     variables = plain_variables(home) | {"PYTHONPATH": str(home / tag / "src")}
-    argv = (python, "-m", "pytest", "-p", "no:cacheprovider", *RACES, *targets)
+    argv: list[str | Path] = [python, "-m", "pytest", "-p", "no:cacheprovider", *RACES, *targets]
     return cpu_seconds(argv, home / tag, variables)
 
 

@@ -77,7 +77,7 @@ class _TextOutput:
     def progress(self, events: int) -> None:
         """Tell how many events were verified."""
         if self._counting:
-            click.echo(f"\r{events} events", nl=False, err=True)
+            click.echo(f"\rverified {events} events", nl=False, err=True)
 
     def end(self, report: Report) -> None:
         """Tell what came of it."""

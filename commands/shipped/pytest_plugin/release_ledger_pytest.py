@@ -75,17 +75,17 @@ class Recorder:
 
     def __init__(self, settings: dict[str, str], process: str) -> None:
         self._settings = settings
-        self._process = process
         self._owner = os.getpid()
         name = "record.jsonl" if process == MAIN else "record-" + process + ".jsonl"
         self._path = os.path.join(os.path.abspath(settings["RECORD_DIRECTORY"]), name)
         # The project may replace functions of os and json while its tests run; these stay the real ones.
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
+        self._quoted_process = self._encode(process)
         self._open, self._write, self._fstat, self._getpid = os.open, os.write, os.fstat, os.getpid
         self._descriptor, self._identity = -1, (0, 0)
         self._number = 0
         self._indexes: dict[pytest.Item, int] = {}
-        self._phases: list[list[Any]] | None = None
+        self._phases: list[str] | None = None
         self._loop_ended = False
         self._targets: Targets | None = None
         self._tree = Tree(settings)
@@ -143,25 +143,31 @@ class Recorder:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, None]:
-        if item not in self._indexes:
+        index = self._indexes.get(item)
+        if index is None:
             self._record_items([item])
-        phases: list[list[Any]] = []
+            index = self._indexes[item]
+        phases: list[str] = []
         self._phases = phases
-        self._record("start", self._indexes[item])
+        self._write_line("start", f"{index}]")
         yield
         self._phases = None
         # The modules come first: a case that is on record as ended has always been checked for its tree.
-        if nextitem is None or nextitem.path != item.path:
+        if nextitem is None or nextitem.path is not item.path:
             self._record_wrong_tree()
-        self._record("case", self._indexes[item], phases)
+        self._write_line("case", f"{index},[{','.join(phases)}]]")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call", "teardown"):
             self._record("crash", report.outcome, *message_of(report.longrepr))
         elif self._phases is not None:
+            if type(report) is pytest.TestReport and report.outcome == "passed" and not hasattr(report, "wasxfail"):
+                # Nearly every phase. The encoder would take ten times as long, for each of the thousands of them.
+                self._phases.append(f'["{report.when}","passed",{max(0.0, report.duration):.6f}]')
+                return
             subtest = type(report).__name__.lower() == "subtestreport"
             if report.failed or not subtest:
-                self._phases.append(phase_of(report, subtest))
+                self._phases.append(self._encode(phase_of(report, subtest)))
 
     def pytest_internalerror(self, excrepr: Any) -> None:
         self._record("trouble", *message_of(excrepr))
@@ -197,7 +203,7 @@ class Recorder:
             members = [item for item in group if item not in self._indexes]
             first = len(self._indexes)
             self._indexes.update((item, first + offset) for offset, item in enumerate(members))
-            self._record("items", first, self._tree.relative(str(path)), [names_of(item) for item in members])
+            self._record("items", first, self._tree.relative(str(path)), names_of(members))
 
     def _record_wrong_tree(self) -> None:
         modules = self._tree.new_foreign_modules()
@@ -205,7 +211,12 @@ class Recorder:
             self._record("wrong-tree", modules)
 
     def _record(self, kind: str, *fields: Any) -> None:
-        """Write one line with one call, so that a process that is killed leaves whole lines.
+        """Write one line with these fields."""
+        self._write_line(kind, self._encode(fields)[1:])
+
+    def _write_line(self, kind: str, rest: str) -> None:
+        """Write one line, of which `rest` is what follows the number, with one call, so that a process that is killed
+        leaves whole lines.
 
         A line that cannot be written must not disturb the tests. It leaves a gap in the numbers, which the reader
         reports. The child of a fork is not this process, and stays silent.
@@ -213,7 +224,7 @@ class Recorder:
         if self._getpid() != self._owner:
             return
         self._number += 1
-        line = self._encode([kind, self._process, self._number, *fields]) + "\n"
+        line = f'["{kind}",{self._quoted_process},{self._number},{rest}\n'
         try:
             self._write(self._writable(), line.encode("ascii"))
         except OSError:
@@ -329,14 +340,19 @@ def path_of(node: pytest.Item | pytest.Collector) -> list[str]:
     return names
 
 
-def names_of(item: pytest.Item) -> tuple[list[str], str | None]:
-    """The path and the variant of an item. A parametrised function has a name without its parameters."""
-    path = path_of(item)
-    call = getattr(item, "callspec", None)
-    if call is None:
-        return path, None
-    name = getattr(item, "originalname", None) or item.name
-    return [*path[:-1], plain(name)], plain(call.id)
+def names_of(items: Iterable[pytest.Item]) -> list[tuple[list[str], str | None]]:
+    """The path and the variant of each item. A parametrised function has a name without its parameters."""
+    names: list[tuple[list[str], str | None]] = []
+    parent, path = None, []
+    for item in items:
+        # Neighbours mostly have the same parent, and to look for its names takes longer than all the rest.
+        if item.parent is not parent:
+            parent = item.parent
+            path = [] if parent is None else path_of(parent)
+        call = getattr(item, "callspec", None)
+        name = item.name if call is None else getattr(item, "originalname", None) or item.name
+        names.append(([*path, plain(name)], None if call is None else plain(call.id)))
+    return names
 
 
 def is_inside(path: str, directory: str) -> bool:
@@ -391,4 +407,4 @@ def shortened(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text that every JSON reader takes: half a character (a lone surrogate) is written out as an escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from commands.cli.exits import ExitCode
+from ledger.proof import chain
 from tests.commands.cli.conftest import (
     CALC,
     SETTINGS,
@@ -89,6 +91,19 @@ def test_every_finding_is_told_and_the_exit_code_says_so(passed: Project, ask: A
     document = json.loads(ask(passed, "verify", "--json").out)
     assert [finding["sequence"] for finding in document["findings"]] == sequences
     assert document["counts"] == {"event-changed": 3}
+
+
+def test_on_a_terminal_a_line_says_how_far_it_is_and_goes_away(
+    passed: Project, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(passed, "planned")
+    quiet = ask(passed, "verify")
+    monkeypatch.setattr(chain, "PROGRESS_EVENTS", 5)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    answer = ask(passed, "verify")
+    assert (answer.code, answer.out) == (quiet.code, quiet.out)
+    assert answer.err.startswith("\rverified 5 events\r")
+    assert answer.err.endswith("\r\x1b[K")
 
 
 def test_damaged_evidence_is_told_with_the_event_that_names_it(passed: Project, ask: Ask) -> None:
