@@ -58,7 +58,7 @@ class LedgerDamaged(LedgerError):
 
     def __init__(self, message: str, *, stream: str = "", position: int = 0, sequence: int = 0) -> None:
         where = f"{stream} #{position} @{sequence}: " if stream else ""
-        super().__init__(where + message, "run `ledger log` on a copy; nothing was changed")
+        super().__init__(where + message, "`ledger verify` names all of the damage; nothing was changed")
         self.stream, self.position, self.sequence = stream, position, sequence
 
 

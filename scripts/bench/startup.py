@@ -1,6 +1,6 @@
 """How long a user waits for nothing: `ledger --version` beside a bare interpreter, `ledger status` beside its imports.
 
-Usage: python scripts/bench/startup.py [--events 10000] [--repetitions 15]. Exit code 1 over a limit. Measured is the
+Usage: python scripts/bench/startup.py [--repetitions 15]. Exit code 1 over a limit. Measured is the
 wheel, installed as a user does, so that all modules are compiled.
 """
 
@@ -18,6 +18,7 @@ from scripts.bench.replay import build
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("ledger", "projections", "commands")
+RUNS_OF_EVENTS = (100, 10_000)
 LIMIT = 2.0
 STARTS = 5
 """One start is too short to be measured alone."""
@@ -38,9 +39,8 @@ def install(directory: Path) -> Path:
     return environment / "bin"
 
 
-def make_repository(directory: Path, events: int) -> Path:
-    """A repository whose ledger holds one long run."""
-    repository = directory / "repository"
+def make_repository(repository: Path, events: int) -> Path:
+    """A repository whose ledger holds one run of about so many events."""
     _run("git", "init", "--quiet", repository)
     build(repository / ".git" / "ledger", events)
     return repository
@@ -58,24 +58,25 @@ def starts(directory: Path, *argv: str | Path) -> Run:
     return run
 
 
-def measure(directory: Path, events: int, repetitions: int) -> list[bool]:
-    """Both figures."""
-    programs, repository = install(directory), make_repository(directory, events)
-    imports = "import click, msgspec, sqlite3"
-    return [
-        compare(
-            f"startup.{verb.removeprefix('--')}",
+def measure(directory: Path, repetitions: int) -> list[bool]:
+    """The figures."""
+    programs = install(directory)
+
+    def figure(name: str, verb: str, repository: Path, code: str) -> bool:
+        return compare(
+            name,
             starts(repository, programs / "ledger", verb),
             starts(repository, programs / "python", "-c", code),
-            unit=f"x CPU of python -c '{code}'; {circumstances}",
+            unit=f"x CPU of python -c '{code}'",
             limit=LIMIT,
             repetitions=repetitions,
         )
-        for verb, code, circumstances in (
-            ("--version", "pass", "installed wheel"),
-            ("status", imports, f"a run of {events} events"),
-        )
-    ]
+
+    within = [figure("startup.version", "--version", directory, "pass")]
+    for events in RUNS_OF_EVENTS:
+        repository = make_repository(directory / str(events), events)
+        within.append(figure(f"startup.status-{events}", "status", repository, "import click, msgspec, sqlite3"))
+    return within
 
 
 def _run(*argv: str | Path) -> None:
@@ -85,11 +86,10 @@ def _run(*argv: str | Path) -> None:
 def main() -> int:
     """Measure everything; 1 when a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--repetitions", type=int, default=15)
-    arguments = parser.parse_args()
+    repetitions = parser.parse_args().repetitions
     with tempfile.TemporaryDirectory() as name:
-        within = measure(Path(name), arguments.events, arguments.repetitions)
+        within = measure(Path(name), repetitions)
     return 0 if all(within) else 1
 
 

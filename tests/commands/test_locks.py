@@ -27,7 +27,7 @@ from commands.effects.locks import OwnedLock, owner_details
 
 lock = OwnedLock(Path(sys.argv[1]), owner_details("run-1", "2026-01-31T08:00:00.000000Z"))
 lock.acquire()
-child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+child = subprocess.Popen([sys.executable, "-c", "input()"], close_fds=False)
 print(child.pid, flush=True)
 input()
 """
