@@ -141,7 +141,7 @@ def _made_once(name: str, key: bytes, make: Callable[[Path], None]) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     place = root / f"{name}-{digest_of(key, sys.version.encode())[:12]}"
     stamp = place / "complete"
-    with place.with_suffix(".lock").open("w") as guard:
+    with place.with_name(f"{place.name}.lock").open("w") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not stamp.exists():
             shutil.rmtree(place, ignore_errors=True)

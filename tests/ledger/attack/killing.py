@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -22,7 +23,16 @@ CHANGING = {
 }  # fmt: skip
 CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)")
 ROOT = Path(__file__).parents[3]
-ENVIRONMENT = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+
+# Compiled modules of its own: where others write theirs meanwhile, the calls of one start are not those of the next.
+COMPILED = tempfile.TemporaryDirectory(prefix="ledger-attack-")
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONHASHSEED": "0",
+    "PYTHONPATH": str(ROOT),
+    "PYTHONPYCACHEPREFIX": COMPILED.name,
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
 
 
 class Program:
@@ -30,6 +40,9 @@ class Program:
 
     def __init__(self, name: str, *arguments: object) -> None:
         self.command = [sys.executable, str(Path(__file__).with_name(name)), *map(str, arguments)]
+        compiling = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": ""}
+        module = f"tests.ledger.attack.{name.removesuffix('.py')}"
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True, env=compiling)
 
     def start(self) -> subprocess.Popen[str]:
         """Start it as it is; what it acknowledges can be read from its output."""
