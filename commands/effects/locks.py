@@ -12,8 +12,10 @@ from typing import Self
 from commands.effects import clock
 from ledger.errors import LedgerError, StoreUnwritable
 
-# `is_held` takes the lock for an instant, which must not look like an owner to somebody who wants it.
-_GRACE_SECONDS = 0.2
+# `is_held` takes the lock for an instant, which must not look like an owner to somebody who wants it: so it is tried
+# often, and for a while, before anybody is refused.
+_GRACE_SECONDS = 1.0
+_POLL_SECONDS = 0.005
 
 
 class LockHeld(LedgerError):
@@ -52,7 +54,7 @@ class OwnedLock:
 
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock.acquire(timeout=timeout_seconds + _GRACE_SECONDS)
+            self._lock.acquire(timeout=timeout_seconds + _GRACE_SECONDS, poll_interval=_POLL_SECONDS)
             self._write_note()
         except Timeout as held:
             raise LockHeld(self.path, read_owner(self.path)) from held

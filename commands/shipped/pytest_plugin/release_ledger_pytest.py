@@ -17,9 +17,9 @@ pytest-xdist, `record-gw0.jsonl`. Each line is an array: kind, process, number o
     end         exit status, whether the loop over the tests came to its end
 
 The settings come in the environment and are taken out of it at once, so that a pytest which a test starts records
-nothing: LEDGER_RECORD_DIRECTORY (without it the plug-in does nothing), LEDGER_TARGETS_FILE (a JSON array of the files
-to run, relative to the tree; without it nothing is left out), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and
-LEDGER_FIRST_PARTY (top-level names, separated by commas).
+nothing: LEDGER_RECORD_DIRECTORY (without it the plug-in does nothing), LEDGER_TARGETS_FILE (a JSON object: `targets`,
+the files to run, relative to the tree, and `last`, those of them that run after the others; without it nothing is left
+out), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and LEDGER_FIRST_PARTY (top-level names, separated by commas).
 """
 
 from __future__ import annotations
