@@ -2,6 +2,7 @@
 
 import os
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -102,8 +103,25 @@ def open_display(as_json: bool) -> Iterator[Display]:
         yield LineDisplay()
         return
     display = LiveDisplay()
-    display.start()
+    with _without_echo(sys.stderr.fileno()):
+        display.start()
+        try:
+            yield display
+        finally:
+            display.close()
+
+
+@contextmanager
+def _without_echo(terminal: int) -> Iterator[None]:
+    """Keep the terminal from writing `^C` into the table, which would move what the next redraw has to clear."""
     try:
-        yield display
+        before = termios.tcgetattr(terminal)
+    except termios.error:
+        yield
+        return
+    quiet = [*before[:3], before[3] & ~termios.ECHOCTL, *before[4:]]
+    termios.tcsetattr(terminal, termios.TCSANOW, quiet)
+    try:
+        yield
     finally:
-        display.close()
+        termios.tcsetattr(terminal, termios.TCSANOW, before)
