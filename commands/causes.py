@@ -45,6 +45,11 @@ CAUSES: dict[str, Cause] = {
         "The command of the attempt could not be executed.",
         "Check that the interpreter in `python` exists and can be executed, and that the disk is not full.",
     ),
+    "no-room": Cause(
+        "The attempt was not started, because this machine had no memory or no slot left for it.",
+        "End what else uses the machine, lower `machine.reservation_bytes`, or wait longer "
+        "(`machine.start_wait_seconds`); the detail says what was needed and what was left.",
+    ),
     "session-ended-early": Cause(
         "The test process ended before the session was over, for example through `os._exit` or `pytest.exit`.",
         "Find what ends the process in the test that the detail names. " + _LOG,
@@ -70,7 +75,7 @@ CAUSES: dict[str, Cause] = {
         "Check `paths` and `arguments` in the ledger's settings, and the `testpaths` of the project.",
     ),
     "exit-code-unexpected": Cause(
-        "The exit code is not one of pytest's.", "Find the plug-in or the code that sets it. " + _LOG
+        "The exit code is not one of the runner's.", "Find the plug-in or the code that sets it. " + _LOG
     ),
     "exit-contradicts-record": Cause(
         "The process did not end as pytest said it would: something changed the exit code afterwards.",
@@ -131,6 +136,81 @@ CAUSES: dict[str, Cause] = {
         "Read the detail; check the free disk space and `git worktree list`.",
     ),
     "git-failed": Cause("git could not answer.", "Read the detail; run the command by hand."),
+    "report-missing": Cause(
+        "There is no report where the runner was to write one; an exit code alone proves nothing.",
+        "Look for what ended the runner in its log, such as `process.exit`, and check the path of the report.",
+    ),
+    "report-empty": Cause(
+        "The report has no content.", "Look for what ended the runner while it ran its tests. " + _LOG
+    ),
+    "report-malformed": Cause(
+        "The report is not well-formed XML to its last byte, so nothing in it is trusted.",
+        "Where it breaks off, the runner died or the disk is full. Where it holds a forbidden character, a test's name "
+        "or output does: escape it there, or use a reporter that does. Give each attempt a report of its own.",
+    ),
+    "report-doctype": Cause(
+        "The report has a DOCTYPE, which could define anything and which no runner writes.",
+        "Look for what changes the report after it is written.",
+    ),
+    "report-encoding": Cause(
+        "The bytes of the report are not in the encoding that it declares, or in one that reports are not read in.",
+        "Have it written in UTF-8, and not converted by anything afterwards.",
+    ),
+    "report-too-large": Cause(
+        "The report, one of its names or one of its texts is larger than any that is read.",
+        "Have the reporter leave out the output of tests, or split the run.",
+    ),
+    "report-not-junit": Cause(
+        "The report is XML, but not a JUnit report.", "Check the path of the report and the runner's reporter."
+    ),
+    "case-unnamed": Cause(
+        "The report holds a case without a name, as a run leaves it that was stopped in the middle.",
+        "Look for what stops the run, such as `pytest.exit`. " + _LOG,
+    ),
+    "case-is-file": Cause(
+        "A case is named as its file: the file ended without reporting any test, and was counted as one that passed.",
+        "Look for `process.exit` in the file; if it has no tests, take it out of the targets.",
+    ),
+    "cases-unattributed": Cause(
+        "The report holds cases that nothing in it attributes to a target.",
+        "Name the runner's `dialect`, and have its reporter write the file of each case.",
+    ),
+    "status-unclear": Cause(
+        "An attribute of a case says something else than its elements, or nobody knows what it says.",
+        "Name the runner's `dialect`; if it is named, this runner writes what is not known yet.",
+    ),
+    "element-unknown": Cause(
+        "The report holds an element that may say something about a verdict, but nobody knows what.",
+        "Name the runner's `dialect`; if it is named, this runner writes what is not known yet.",
+    ),
+    "count-invalid": Cause(
+        "A count that the report declares is not a whole number.", "Look for what writes or changes the report."
+    ),
+    "count-unknown": Cause(
+        "The report declares a count of an unknown meaning that is not 0.",
+        "Name the runner's `profile` if there is one; `ledger read` suggests those that fit.",
+    ),
+    "counts-disagree": Cause(
+        "The report declares another number of tests, failures, errors or skips than it holds.",
+        "If the runner counts otherwise, name its `profile`; `ledger read` suggests those that fit.",
+    ),
+    "target-missing": Cause(
+        "The report holds no case of this target, although it was to run.",
+        "The file may not load, or hold no tests; many runners leave such files out. " + _LOG,
+    ),
+    "only-skipped": Cause(
+        "Every case of this target was skipped, so nothing was measured.",
+        "Look for what is missing, such as an optional package. It may skip when the baseline skips it too.",
+    ),
+    "exit-unknown": Cause(
+        "Nobody knows with what code the runner exited, and an unknown code is not 0.",
+        "Give `ledger read` the code with `--exit-code`.",
+    ),
+    "plan-missing": Cause(
+        "Nobody said what was to run, so nobody can say that it is all there.",
+        "Name the targets of the run with `--planned`.",
+    ),
+    "plan-empty": Cause("Nothing was to run, so nothing was measured.", "Leave out attempts without targets."),
     "not-run": Cause("The attempt ended before it came to this target.", "Resume the run; what is owed runs again."),
 }  # fmt: skip
 
@@ -179,3 +259,20 @@ DOUBTS: dict[str, Cause] = {
     "undecidable": Cause("The history is not one that a run can have, so no answer comes of it.", _VERIFY),
 }
 """Why a replay does not agree; `evidence-damaged` is among the errors."""
+
+UNKNOWNS: dict[str, Cause] = {
+    "not-planned-yet": Cause("Nothing is planned yet.", "Wait until the tests of both sides are collected."),
+    "planned-by-count": Cause(
+        "The plan knows no times, because it was made by the number of tests alone.",
+        "The next gate is planned by what this one measures; `ledger usage` says what is known.",
+    ),
+    "longer-than-planned": Cause(
+        "What runs takes more than twice as long as expected.",
+        "Look at what runs with `ledger status`; its deadline ends it at the latest.",
+    ),
+    "run-unfinished": Cause("The run is not finished.", "Ask again when it is, or resume it."),
+    "duration-unknown": Cause(
+        "An attempt left no record of how long it ran.", "`ledger query attempts` lists the attempts."
+    ),
+}
+"""Why a time cannot be told, or not be judged."""

@@ -4,14 +4,15 @@ Each tick: record what has ended; look for a request to stop; handle the next me
 not run yet; then sleep until something changes. Only this thread appends to the run.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from commands.decide.next import next_message
-from commands.effects.ports import Attempts, StopReason
+from commands.effects.ports import Attempts, Machine, StopReason
 from commands.executors.api import Executor, Job
 from commands.loop import Loop
-from commands.messages import RecordAttempt, ResumeRun, StopRun, TakeRun
+from commands.messages import Message, RecordAttempt, ResumeRun, StopRun, TakeRun
 from ledger.errors import LedgerError
 from ledger.events import AttemptStarted
 from projections.registry import RunViews
@@ -27,14 +28,18 @@ class Driver:
         loop: Loop,
         executor: Executor,
         attempts: Attempts,
+        machine: Machine,
         *,
+        gathered: Callable[[Message], Message],
         stop_requested: Callable[[], StopReason | None],
         preparing: Callable[[], AbstractContextManager[None]],
         changed: Callable[[RunViews], None],
     ) -> None:
-        self._loop, self._executor, self._attempts = loop, executor, attempts
+        self._loop, self._executor, self._attempts, self._machine = loop, executor, attempts, machine
+        self._gathered = gathered
         self._stop_requested, self._preparing, self._changed = stop_requested, preparing, changed
         self._running: dict[str, AttemptStarted] = {}
+        self._waiting = Waiting()
 
     def take(self, stream: str, host: str, pid: int, process: str) -> None:
         """Become the driver, and bring to rest what an earlier driver left. `process` was never a driver before."""
@@ -61,16 +66,28 @@ class Driver:
                 return self._stop(stream, reason)
             if views.run.status == "finished":
                 return views
-            free_slots = views.run.policy.parallel - len(views.gate.in_flight())
-            message = next_message(views, stream, free_slots)
+            message = next_message(views, stream, self._free_slots(views))
             if message is not None:
-                self._loop.handle(message)
+                self._loop.handle(self._gathered(message))
             elif not self._start_promised(stream):
                 self._executor.wait(TICK_SECONDS)
+
+    def _free_slots(self, views: RunViews) -> int:
+        """How many attempts may be promised; none while what found no room is waited for."""
+        waiting, limit_seconds = self._waiting, views.run.policy.placing.start_wait_seconds
+        in_flight = len(views.gate.in_flight())
+        if in_flight:
+            waiting.restart()
+        if waiting.shortage and (in_flight or not waiting.is_over(limit_seconds)):
+            waiting.shortage = self._machine.shortage(waiting.needed_bytes)
+            if waiting.shortage:
+                return 0
+        return views.run.policy.parallel - in_flight
 
     def _record_ends(self, stream: str) -> None:
         for end in self._executor.observe():
             attempt = self._running.pop(end.name)
+            self._machine.release(end.name)
             views = self._loop.views(stream)
             self._loop.handle(self._attempts.record(views, attempt, end))
 
@@ -88,8 +105,28 @@ class Driver:
                 return True
             if job is None:
                 return True
+            if not self._has_room(views, stream, name, attempt.started):
+                return True
             self._executor.start(job)
             self._running[name] = attempt.started
+        return False
+
+    def _has_room(self, views: RunViews, stream: str, name: str, attempt: AttemptStarted) -> bool:
+        """Set room aside for an attempt; without any, record that it could not be started.
+
+        That uses up no round as long as room may still come: while others of the run are running, and for a while
+        after that.
+        """
+        needed_bytes = attempt.reserved_bytes or 0
+        shortage = self._machine.book(name, needed_bytes)
+        if not shortage:
+            self._waiting = Waiting()
+            return True
+        if not self._waiting.shortage:
+            self._waiting.restart()
+        counted = self._waiting.is_over(views.run.policy.placing.start_wait_seconds)
+        self._waiting.shortage, self._waiting.needed_bytes = shortage, needed_bytes
+        self._loop.handle(_empty_record(stream, attempt, "no-room", shortage, counted=counted))
         return False
 
     def _prepared(self, views: RunViews, attempt: AttemptStarted) -> Job | None:
@@ -115,6 +152,22 @@ class Driver:
         views = self._loop.views(stream)
         self._changed(views)
         return views
+
+
+class Waiting:
+    """How long nothing could be started for want of room, since nothing of the run was running any more."""
+
+    def __init__(self) -> None:
+        self.shortage, self.needed_bytes = "", 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Something is running, so there may be room soon."""
+        self._since_seconds = time.monotonic()
+
+    def is_over(self, limit_seconds: float) -> bool:
+        """Whether it was waited for long enough."""
+        return time.monotonic() - self._since_seconds >= limit_seconds
 
 
 def _not_prepared(stream: str, attempt: AttemptStarted, error: LedgerError) -> RecordAttempt:

@@ -93,7 +93,7 @@ def _start_message(home: Home, ref: str, baseline: str | None) -> StartRun:
         baseline_ref=safe(base_ref),
         baseline_reason=base_reason,
         dirty=bool(git.dirty_paths(1).paths),
-        policy=settings.gate,
+        policy=settings.policy,
         config=_digest(home),
     )
 

@@ -68,6 +68,7 @@ class Loop:
                 command=command,
                 message=self._evidence.put_bytes(encode_message(message)),
                 policy=POLICY_VERSION,
+                basis=message.read_at(),
             )
             events = [NewEvent(message.stream, event) for event in decided.events]
             try:

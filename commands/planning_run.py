@@ -1,13 +1,13 @@
 """A plan without a run: the targets of a commit, what is known of them, and the shards that a gate could cut."""
 
-import os
-
 from msgspec import Struct
+from msgspec.structs import replace
 
-from commands.decide.planner import PlanRequest, UsagePlan, plan_shards_by_usage
-from commands.decide.planner.estimate import complete_usage
+from commands.decide.known_usage import budget_bytes, planning_request
+from commands.decide.planner import UsagePlan, plan_shards_by_usage
 from commands.readers.usage_file import read_usage
-from commands.wiring import Home, collect_targets
+from commands.wiring import Home, collect_targets, known_usage, machine_memory_bytes
+from ledger.tables import KnownTarget, UsageTable
 from ledger.values import Commit
 
 
@@ -21,12 +21,16 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 
 class PlanAnswer(Struct, frozen=True, kw_only=True):
-    """A plan with what it is for. `budget_origin` says where the memory budget of a shard comes from, `assumptions`
-    what was assumed where something was unknown."""
+    """A plan with what it is for. `usage_origin` says where it is known from what targets need, `budget_origin` where
+    the memory budget of a shard comes from, `assumptions` what was assumed where something was unknown. Every shard has
+    a session besides its targets, whose needs are not in the plan's own numbers."""
 
     candidate: Commit
     candidate_ref: str
+    usage_origin: str
     budget_origin: str
+    session_seconds: float
+    session_memory_bytes: int
     plan: UsagePlan
     assumptions: tuple[str, ...]
 
@@ -34,35 +38,49 @@ class PlanAnswer(Struct, frozen=True, kw_only=True):
 def plan_commit(home: Home, ref: str, wishes: Wishes) -> PlanAnswer:
     """Plan the commit that `ref` names; nothing is run but its collection, and nothing is recorded.
 
-    Raises UsageFileInvalid, CollectionFailed, and the Refusals of the planner.
+    Without a file, the plan is made from what earlier runs of this ledger measured, as a gate's is. Raises
+    UsageFileInvalid, CollectionFailed, and the Refusals of the planner.
     """
-    known = {} if wishes.usage is None else read_usage(wishes.usage)
+    known, origin = _known(home, wishes)
     commit = home.git.resolve(ref)
-    budget, origin = _budget(home, wishes)
+    budget, budget_origin = _budget(home, wishes)
     targets = collect_targets(home, commit)
-    estimated = complete_usage(targets, known, budget)
-    gate = home.loaded.settings.gate
-    plan = plan_shards_by_usage(
-        PlanRequest(
-            targets=targets,
-            usage=estimated.usage,
-            budget_bytes=budget,
-            count=(gate.shards or None) if wishes.shards is None and wishes.target_seconds is None else wishes.shards,
-            target_seconds=wishes.target_seconds,
-            at_least=gate.parallel,
-        )
-    )
+    request, assumptions = planning_request(targets, known, home.loaded.settings.policy, budget, strict=True)
+    if wishes.shards is not None or wishes.target_seconds is not None:
+        request = replace(request, count=wishes.shards, target_seconds=wishes.target_seconds)
     return PlanAnswer(
-        candidate=commit, candidate_ref=ref, budget_origin=origin, plan=plan, assumptions=estimated.assumptions
+        candidate=commit,
+        candidate_ref=ref,
+        usage_origin=origin,
+        budget_origin=budget_origin,
+        session_seconds=known.session_seconds,
+        session_memory_bytes=known.session_memory_bytes,
+        plan=plan_shards_by_usage(request),
+        assumptions=assumptions,
     )
+
+
+def _known(home: Home, wishes: Wishes) -> tuple[UsageTable, str]:
+    """What is known of targets, and where from."""
+    if wishes.usage is not None:
+        rows = (
+            KnownTarget(name, one.seconds, one.memory_bytes, "none" if one.memory_bytes is None else "alone", False)
+            for name, one in sorted(read_usage(wishes.usage).items())
+        )
+        return UsageTable(session_seconds=0.0, session_memory_bytes=0, targets=tuple(rows)), "the file"
+    known = known_usage(home) if home.ledger_file.exists() else None
+    if known is None or not known.table.targets:
+        nothing = UsageTable(session_seconds=0.0, session_memory_bytes=0, targets=())
+        return nothing, "nothing was measured yet; until then a gate cuts shards of equal numbers"
+    return known.table, f"what was measured up to @{known.basis}"
 
 
 def _budget(home: Home, wishes: Wishes) -> tuple[int, str]:
-    """The memory of a shard: as asked for, else the limit that is configured, else an even part of this machine's."""
-    gate = home.loaded.settings.gate
+    """The memory of a shard, and where it comes from: as asked for, else what a gate would take."""
+    policy = home.loaded.settings.policy
     if wishes.budget_bytes is not None:
         return wishes.budget_bytes, "as asked for"
-    if gate.memory_limit_bytes:
-        return gate.memory_limit_bytes, "gate.memory_limit_bytes"
-    machine_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return machine_bytes // gate.parallel, f"this machine's memory for {gate.parallel} at a time"
+    origin = f"this machine's memory for {policy.parallel} at a time"
+    if policy.planning.budget_bytes or policy.memory_limit_bytes:
+        origin = "plan.budget_bytes" if policy.planning.budget_bytes else "gate.memory_limit_bytes"
+    return budget_bytes(policy, machine_memory_bytes()), origin

@@ -27,7 +27,7 @@ import msgspec
 from msgspec import Struct
 
 from commands.decide.base import Decided, Documents
-from commands.decide.planning import PLANNER, plan_fault, planned_shard
+from commands.decide.planning import PLANNERS, plan_fault, planned_shard
 from commands.decide.registry import decide, needs
 from commands.messages import Message, Refusal, decode_message
 from ledger.errors import EvidenceDamaged
@@ -41,6 +41,7 @@ from projections.registry import RunViews
 Outcome = Literal["agree", "disagree", "not-derivable"]
 Load = Callable[[Digest], bytes]
 
+_KNOWN_PLANNERS = " and ".join(map(repr, PLANNERS))
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -245,7 +246,7 @@ def _asked(step: Step, evidence: Evidence) -> Message:
 def _refuse_other_planner(step: Step, evidence: Evidence) -> None:
     """A plan that this build's planner did not make cannot be made again, but it must still be a partition."""
     planned = next((one.event for one in step.events if isinstance(one.event, Planned)), None)
-    if planned is None or planned.policy == PLANNER:
+    if planned is None or planned.policy in PLANNERS:
         return
     inventories = step.views.gate.inventories
     if len(inventories) < len(SIDES):
@@ -258,7 +259,7 @@ def _refuse_other_planner(step: Step, evidence: Evidence) -> None:
     fault = plan_fault(plan.shards, candidate, baseline)
     if fault or planned.shards != tuple(planned_shard(shard) for shard in plan.shards):
         raise NotAnswered("disagree", "plan-not-proved", fault or "the event does not say what its plan does")
-    detail = f"planned by {planned.policy!r}, and a partition; this build has {PLANNER!r}"
+    detail = f"planned by {planned.policy!r}, and a partition; this build has {_KNOWN_PLANNERS}"
     raise NotAnswered("not-derivable", "planner-unknown", detail)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 
-from commands.config.load import Loaded, load_settings, store_location
+from commands.config.load import Loaded, load_settings, store_location, usable_processors
 from commands.config.settings import RunnerSettings
 from commands.effects.git import Git, NotARepository
 from commands.effects.locks import LockHeld, OwnedLock, is_held, owner_details, read_owner
@@ -21,7 +21,7 @@ from ledger.evidence import EvidenceStore
 from ledger.record import Actor, RecordedEvent, Stamp
 from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.reader import Reader
-from ledger.tables import CaseTable, ClassTable, Document, decode_document
+from ledger.tables import CaseTable, ClassTable, Document, UsageTable, decode_document, encode_document
 from ledger.values import Commit, Digest, Side
 from projections.registry import RunViews
 from projections.run.lookup import find_run
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from commands.effects.history.cache import History
     from commands.effects.ports import StopReason
     from commands.loop import Loop
+    from commands.messages import Message
     from ledger.store.writer import Writer
 
 LOG_LINES = 12
@@ -314,6 +315,7 @@ def build_driver(
     """A driver of this run. Afterwards its jobs have ended, and the worktrees of a finished run are gone."""
     from commands.driver import Driver
     from commands.effects.attempts import LocalAttempts
+    from commands.effects.pool.machine import Machine, shared_directory
     from commands.effects.sides import Workplace
     from commands.effects.signals import StopRequests
     from commands.effects.worktrees import work_root
@@ -326,6 +328,8 @@ def build_driver(
     workplace = Workplace(git, runner, root, workshop.ledger_id, run, commits)
     workplace.reap(lambda other: is_held(workshop.home.run_lock(other)))
     executor = LocalExecutor()
+    slots = max(usable_processors(), workshop.loop.views(run).run.policy.parallel)
+    machine = Machine(shared_directory(), run, slots)
     requests = StopRequests(workshop.home.stop_file(run))
     requests.answered()
     requests.install(executor.wakeup_fd())
@@ -334,6 +338,8 @@ def build_driver(
             workshop.loop,
             executor,
             LocalAttempts(git, runner, workplace, workshop.evidence),
+            machine,
+            gathered=_Gathering(workshop, note),
             stop_requested=_Announced(requests.requested, note),
             preparing=requests.preparing,
             changed=changed,
@@ -345,6 +351,56 @@ def build_driver(
         # A signal from here on must not be written to what is closed now.
         signal.set_wakeup_fd(-1)
         executor.close()
+        machine.close()
+
+
+class _Gathering:
+    """Adds to a message what earlier runs tell and what this machine has, where the message asks for that."""
+
+    def __init__(self, workshop: Workshop, note: Callable[[str], None]) -> None:
+        self._workshop, self._note = workshop, note
+
+    def __call__(self, message: "Message") -> "Message":
+        from msgspec.structs import replace
+
+        from commands.messages import MakePlan
+
+        if not isinstance(message, MakePlan):
+            return message
+        message = replace(message, machine_bytes=machine_memory_bytes())
+        try:
+            known = known_usage(self._workshop.home)
+        except LedgerError as error:
+            # A plan without it is worse, but it is a plan.
+            self._note(f"what earlier runs measured is not used for the plan: {error.message}")
+            return message
+        if not known.table.targets:
+            return message
+        digest = self._workshop.evidence.put_bytes(encode_document(known.table))
+        return replace(message, usage=digest, basis=known.basis)
+
+
+class Known(Struct, frozen=True):
+    """What earlier runs tell of targets, and the ledger sequence up to which they were asked."""
+
+    table: UsageTable
+    basis: int
+
+
+def known_usage(home: Home) -> Known:
+    """What the ledger's runs tell of targets. Raises LedgerMissing, NewerFormat, and what a damaged history raises."""
+    from projections.history.usage import usage_table
+
+    with home.open_ledger() as opened, opened.history() as history:
+        usage = history.usage()
+    return Known(usage_table(usage.targets, usage.session), usage.basis)
+
+
+def machine_memory_bytes() -> int:
+    """The memory of this machine, or of the container that this is."""
+    from commands.effects.pool.machine import memory_total_bytes
+
+    return memory_total_bytes()
 
 
 PLANS = "plans"

@@ -3,10 +3,10 @@
 They are addressed by the digest of their bytes, so the encoding is part of the format.
 """
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ledger.errors import EvidenceDamaged
 from ledger.values import Commit, Outcome, Side, TestId
@@ -53,12 +53,23 @@ class CaseRow(Struct, frozen=True, kw_only=True):
     subtests_failed: int = 0
 
 
-class TargetRow(Struct, frozen=True, kw_only=True):
-    """One target of an attempt: `cause` is None when it was measured, else the reason code of why not."""
+MemoryBasis = Literal["alone", "upper-bound", "at-least", "none"]
+"""What a memory is: all that a target needed that ran alone, not less than it needed, not more than it, or unknown."""
+
+
+class TargetRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One target of an attempt: `cause` is None when it was measured, else the reason code of why not.
+
+    `duration_seconds` is the time of its tests and, where that was seen, of loading its file. `memory_bytes` is what
+    its processes used while it ran, beyond what the session used before it loaded any target; `memory_basis` says what
+    that tells of the target.
+    """
 
     target: str
     cause: str | None
     duration_seconds: float
+    memory_bytes: int | None = None
+    memory_basis: MemoryBasis = "none"
 
 
 class CaseTable(Struct, frozen=True, kw_only=True):
@@ -88,8 +99,9 @@ class ShardTargets(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which targets run together; made from the two inventories (their digests) by a named policy.
 
-    A planner by usage adds the digest of all that it planned by, the time of the longest shard, the time that no plan
-    with as many shards can go below, and what there is to be said against the plan.
+    A planner by usage adds the digest of all that it planned by, the memory of a shard, what each shard needs besides
+    its targets (`session_*`, contained in what is planned for a shard), the time of the longest shard, the time that no
+    plan with as many shards can go below, how many targets it knew how well, and what there is to be said against it.
     """
 
     policy: str
@@ -97,9 +109,32 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     baseline_inventory: str
     shards: tuple[ShardTargets, ...]
     usage_plan: str = ""
+    budget_bytes: int | None = None
+    session_seconds: float | None = None
+    session_memory_bytes: int | None = None
     makespan_seconds: float | None = None
     bound_seconds: float | None = None
+    origins: dict[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+
+class KnownTarget(Struct, frozen=True, array_like=True):
+    """What is known of a target before it is planned: time, peak memory and what that memory is, and whether all that
+    is of long ago (`aged`)."""
+
+    target: str
+    seconds: float
+    memory_bytes: int | None
+    memory_basis: MemoryBasis
+    aged: bool
+
+
+class UsageTable(Struct, frozen=True, kw_only=True):
+    """What earlier runs tell of the targets, in byte order, and of a session without any: a plan is made from it."""
+
+    session_seconds: float
+    session_memory_bytes: int
+    targets: tuple[KnownTarget, ...]
 
 
 class ClassRow(Struct, frozen=True, kw_only=True):

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from commands.cli.common import say
 from commands.gating import Display
-from commands.render.progress import changes, standing
+from commands.render.progress import changes, standing, time_left
 from commands.render.words import safe, seconds
 from projections.gate.progress import ProgressGroup, gate_progress
+from projections.gate.remaining import remaining_time
 from projections.registry import RunViews
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
 MOST_ROWS = 16
@@ -71,13 +73,22 @@ class LiveDisplay:
         """The table shows everything anyway."""
 
     def changed(self, views: RunViews) -> None:
-        self._live.update(_table(views))
+        self._live.update(_picture(views, datetime.now(UTC)))
 
 
-def _table(views: RunViews) -> "Table":
+def _picture(views: RunViews, now: datetime) -> "Group":
+    """The time that is left, above the table, which is cut off at its end where it is too long."""
+    from rich.console import Group
+    from rich.text import Text
+
+    left = remaining_time(views.run, views.gate, now)
+    return Group(Text(f"time left: {time_left(left)}"), _table(views, now))
+
+
+def _table(views: RunViews, now: datetime) -> "Table":
     from rich.table import Table
 
-    progress = gate_progress(views.run, views.gate, datetime.now(UTC))
+    progress = gate_progress(views.run, views.gate, now)
     failed = f", {progress.failed} with failures" if progress.failed else ""
     table = Table(title=f"{progress.completed} of {progress.total} jobs done{failed}", title_justify="left", box=None)
     table.add_column("job", no_wrap=True)

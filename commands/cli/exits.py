@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
 
 MEANING: dict[ExitCode, str] = {
     ExitCode.PASSED: "passed, or done",
-    ExitCode.FAILED: "failed: the candidate introduced a regression",
+    ExitCode.FAILED: "failed: the candidate introduced a regression, or a target was missed",
     ExitCode.USAGE: "the command line, the configuration or the repository does not allow it",
     ExitCode.UNMEASURED: "unmeasured: something could not be measured, so nothing is promised",
     ExitCode.REFUSED: "refused by a rule (the message carries a stable code)",

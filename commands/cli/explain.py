@@ -9,7 +9,7 @@ from types import ModuleType
 import click
 from msgspec import Struct
 
-from commands.causes import CAUSES, DOUBTS, REFUSALS
+from commands.causes import CAUSES, DOUBTS, REFUSALS, UNKNOWNS
 from commands.cli.common import emit_json, emit_lines, json_option, width
 from commands.cli.exits import ExitCode
 from commands.cli.failures import CodeUnknown
@@ -54,7 +54,7 @@ def _lines(one: Code, *, whole: bool) -> Iterable[str]:
 
 
 def _reasons() -> Iterable[Code]:
-    for code, cause in {**CAUSES, **DOUBTS}.items():
+    for code, cause in {**CAUSES, **DOUBTS, **UNKNOWNS}.items():
         yield Code(code=code, meaning=cause.meaning, next_step=cause.next_step, exit_code=None)
     for code, meaning in {**MEANING, **NOTES}.items():
         yield Code(code=code, meaning=f"Of `ledger verify`: {meaning}.", next_step="", exit_code=None)

@@ -23,12 +23,13 @@ def plan(
 ) -> ExitCode:
     """Plan the tests of the commit REF (default: HEAD) without running or recording anything.
 
-    They are collected in a checkout of their own. Shards fit the memory budget and end as close together as can be;
+    They are collected in a checkout of their own. Without --usage, what earlier runs measured is known of them.
+    Shards fit the memory budget and end as close together as can be;
     the time of the longest is shown beside what no plan can go below. A target without known usage is planned with
     more than most others need, which is said.
     """
     from commands.planning_run import Wishes, plan_commit
-    from commands.render.measures.plan import plan_lines
+    from commands.render.measures.plan import PlanFacts, plan_lines
 
     refuse_both("--shards", shards, "--target-time", target_time)
     wishes = Wishes(
@@ -43,7 +44,17 @@ def plan(
     else:
         emit_lines(
             plan_lines(
-                answer.candidate, answer.candidate_ref, answer.budget_origin, answer.plan, answer.assumptions, width()
+                PlanFacts(
+                    answer.candidate,
+                    answer.candidate_ref,
+                    answer.budget_origin,
+                    answer.usage_origin,
+                    answer.session_seconds,
+                    answer.session_memory_bytes,
+                ),
+                answer.plan,
+                answer.assumptions,
+                width(),
             )
         )
     return ExitCode.PASSED

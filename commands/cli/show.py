@@ -30,6 +30,8 @@ from projections.run.moment import Past
 from projections.run.summary import RunSummary
 
 FOLLOW_SECONDS = 0.5
+REFRESH_SECONDS = 5.0
+"""So often a run that is watched is shown again although nothing was recorded: times go on."""
 
 
 @click.command(short_help="Where a run stands and what to do next.")
@@ -50,8 +52,16 @@ def status(run: str, watch: bool, at: str | None, as_json: bool, store: str | No
             _show(summary, as_json, again=watch)
             if not watch or summary.state != "running":
                 return ExitCode.PASSED
-            while opened.version() == version and opened.summary(name).state == "running":
-                time.sleep(FOLLOW_SECONDS)
+            _wait_for_change(opened, name, version, as_json=as_json)
+
+
+def _wait_for_change(opened: OpenLedger, run: str, version: int, *, as_json: bool) -> None:
+    """Return when something was recorded or the driver has gone; for people also when times have gone on a little."""
+    shown_at = time.monotonic()
+    while opened.version() == version and opened.summary(run).state == "running":
+        if not as_json and time.monotonic() - shown_at >= REFRESH_SECONDS:
+            return
+        time.sleep(FOLLOW_SECONDS)
 
 
 def _show(summary: RunSummary, as_json: bool, *, again: bool) -> None:

@@ -6,7 +6,7 @@ import click
 
 VERBS = (
     "init", "gate", "status", "log", "why", "show", "replay", "diff", "resume", "stop", "config", "explain",
-    "plan", "query", "schema", "export", "import", "backup", "verify", "recover",
+    "plan", "timing", "usage", "read", "query", "schema", "export", "import", "backup", "verify", "recover",
 )  # fmt: skip
 
 
@@ -48,6 +48,18 @@ def _module_of(verb: str) -> ModuleType:
             from commands.cli import plan
 
             return plan
+        case "timing":
+            from commands.cli.measures import timing
+
+            return timing
+        case "read":
+            from commands.cli.measures import read
+
+            return read
+        case "usage":
+            from commands.cli.measures import usage
+
+            return usage
         case "explain":
             from commands.cli import explain
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from commands.config.settings import RunnerSettings, Settings
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
 
-TABLES = ("gate", "runner")
+TABLES = ("gate", "plan", "machine", "runner")
 """The tables of the configuration file; all other keys are at its top."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -77,6 +77,7 @@ def _are_variables(values: dict[str, str]) -> bool:
 
 _TIME = 'seconds, or a time such as "90s", "10m" or "1.5h"; 0 for no limit'
 _SIZE = 'bytes, or a size such as "512MiB" or "2GiB"; 0 for no limit'
+_TIME_OR_NONE, _SIZE_OR_NONE = 'seconds, or a time such as "90s" or "10m"', 'bytes, or a size such as "512MiB"'
 _PATHS = "a list of paths inside the repository"
 
 RULES: dict[str, Rule] = {
@@ -109,6 +110,47 @@ RULES: dict[str, Rule] = {
     "gate.time_limit_seconds": Rule("How long one part may take.", _TIME, _is_limit),
     "gate.idle_limit_seconds": Rule("How long one part may show no sign of life.", _TIME, _is_limit),
     "gate.memory_limit_bytes": Rule("How much memory the processes of one part may use.", _SIZE, _is_limit),
+    "plan.budget_bytes": Rule(
+        "How much memory one part may be planned to need; 0 takes `gate.memory_limit_bytes` or, without one, an even "
+        "part of this machine's memory.",
+        _SIZE_OR_NONE,
+        _is_limit,
+    ),
+    "plan.target_seconds": Rule(
+        "Cut into as few parts as end within this time; 0 for one for each that runs at a time.",
+        _TIME_OR_NONE,
+        _is_limit,
+    ),
+    "plan.heavy_percent": Rule(
+        "A test file that needs more than so many percent of a part's memory has a part to itself.",
+        "a whole number from 1 to 100",
+        _between(1, 100),
+    ),
+    "plan.spawn_targets": Rule("Test files that share parts of their own with no others.", _PATHS, _are_inner_paths),
+    "plan.spawn_shards": Rule("How many parts they share.", "a whole number from 1 to 1000", _between(1, 1000)),
+    "plan.deadline_floor_seconds": Rule(
+        "A part is never given up before this time, unless `gate.time_limit_seconds` is shorter.",
+        _TIME_OR_NONE,
+        _is_limit,
+    ),
+    "plan.deadline_percent": Rule(
+        "A part is given up after so many percent of its planned time, unless that is below the floor.",
+        "a whole number from 100 to 10000",
+        _between(100, 10000),
+    ),
+    "machine.reservation_bytes": Rule(
+        "The least memory that is set aside for a part that runs.", _SIZE_OR_NONE, _is_limit
+    ),
+    "machine.headroom_percent": Rule(
+        "A part is ended when it needs more than so many percent of the memory that it is planned to need.",
+        "a whole number from 100 to 10000",
+        _between(100, 10000),
+    ),
+    "machine.start_wait_seconds": Rule(
+        "How long a part that finds no room on this machine is waited for, while no other part of the run is running.",
+        _TIME_OR_NONE,
+        _is_limit,
+    ),
     "runner.runner": Rule("The test runner.", '"pytest"', _anything),
     "runner.python": Rule(
         "The interpreter of the project; empty for the active environment, .venv, or the one on PATH.",
@@ -141,6 +183,8 @@ RULES: dict[str, Rule] = {
 _TYPES: dict[str, Any] = {
     **{field.name: field.type for field in msgspec.structs.fields(Settings) if field.name not in TABLES},
     **{f"gate.{field.name}": field.type for field in msgspec.structs.fields(GatePolicy)},
+    **{f"plan.{field.name}": field.type for field in msgspec.structs.fields(PlanPolicy)},
+    **{f"machine.{field.name}": field.type for field in msgspec.structs.fields(MachinePolicy)},
     **{f"runner.{field.name}": field.type for field in msgspec.structs.fields(RunnerSettings)},
 }
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from commands.config.settings import RunnerSettings, Settings
 from commands.config.sources import Source, from_environment, from_file, from_flags, from_repository
 from ledger.errors import LedgerError
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
 
 
 class StoreUnsupported(LedgerError):
@@ -104,4 +104,10 @@ def _settings(values: Mapping[str, Any]) -> Settings:
         return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
 
     top = {key: value for key, value in values.items() if "." not in key}
-    return Settings(gate=GatePolicy(**table("gate.")), runner=RunnerSettings(**table("runner.")), **top)
+    return Settings(
+        gate=GatePolicy(**table("gate.")),
+        plan=PlanPolicy(**table("plan.")),
+        machine=MachinePolicy(**table("machine.")),
+        runner=RunnerSettings(**table("runner.")),
+        **top,
+    )

@@ -3,8 +3,9 @@
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
 
 
 class RunnerSettings(Struct, frozen=True, kw_only=True):
@@ -36,4 +37,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     store: str = ""
     work: str = ""
     gate: GatePolicy = GatePolicy()
+    plan: PlanPolicy = PlanPolicy()
+    machine: MachinePolicy = MachinePolicy()
     runner: RunnerSettings = RunnerSettings()
+
+    @property
+    def policy(self) -> GatePolicy:
+        """The rules that a run is started under, those of its plan and of this machine included."""
+        return replace(self.gate, plan=self.plan, machine=self.machine)

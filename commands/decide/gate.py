@@ -10,7 +10,8 @@ Rules:
 from itertools import islice
 
 from commands.decide.base import NOTHING, Decided, Documents, Needs, stored
-from commands.decide.planning import PLANNER, plan_shards, planned_shard
+from commands.decide.limits import limits_of
+from commands.decide.planning import plan_shards, planned_shard
 from commands.decide.verdict import evidence_needed, judge_gate
 from commands.messages import Collect, Judge, MakePlan, Place, RecordAttempt, Refusal, StartAttempts
 from ledger.events import (
@@ -19,13 +20,14 @@ from ledger.events import (
     AttemptStarted,
     Collected,
     Event,
+    Measured,
     Placed,
     Planned,
     RunFinished,
     StepFinished,
     VerdictDecided,
 )
-from ledger.tables import Inventory
+from ledger.tables import Inventory, UsageTable
 from projections.gate.shards import Attempt, GateView
 from projections.registry import RunViews
 from projections.run.owed import Owed, collection_owed, owed
@@ -40,8 +42,9 @@ def collect(message: Collect, views: RunViews, documents: Documents) -> Decided:
 
 
 def plan_needs(message: MakePlan, views: RunViews) -> Needs:
-    """The planner reads both inventories."""
-    return {collected.inventory: Inventory for collected in views.gate.inventories.values()}
+    """The planner reads both inventories and what is known of usage."""
+    known: Needs = {} if message.usage is None else {message.usage: UsageTable}
+    return {**known, **{collected.inventory: Inventory for collected in views.gate.inventories.values()}}
 
 
 def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decided:
@@ -56,10 +59,21 @@ def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decid
         documents.get(inventories["baseline"].inventory, Inventory),
         (inventories["candidate"].inventory, inventories["baseline"].inventory),
         views.run.policy,
+        None if message.usage is None else documents.get(message.usage, UsageTable),
+        message.machine_bytes,
     )
     digest, data = stored(plan)
-    shards = tuple(planned_shard(shard) for shard in plan.shards)
-    planned = Planned(commit=views.run.begun.candidate, plan=digest, policy=PLANNER, shards=shards)
+    planned = Planned(
+        commit=views.run.begun.candidate,
+        plan=digest,
+        policy=plan.policy,
+        shards=tuple(planned_shard(shard) for shard in plan.shards),
+        budget_bytes=plan.budget_bytes,
+        makespan_seconds=plan.makespan_seconds,
+        bound_seconds=plan.bound_seconds,
+        origins=plan.origins,
+        warnings=plan.warnings,
+    )
     return Decided((planned,), (data,))
 
 
@@ -83,7 +97,7 @@ def start_attempts(message: StartAttempts, views: RunViews, documents: Documents
 
 
 def _start(entry: Owed, views: RunViews, member: str) -> AttemptStarted:
-    begun = views.run.begun
+    begun, limits = views.run.begun, limits_of(entry, views)
     return AttemptStarted(
         shard=entry.shard,
         side=entry.side,
@@ -92,6 +106,7 @@ def _start(entry: Owed, views: RunViews, member: str) -> AttemptStarted:
         commit=begun.candidate if entry.side == "candidate" else begun.baseline,
         member=member,
         targets=entry.targets,
+        **limits._asdict(),
     )
 
 
@@ -109,7 +124,30 @@ def record_attempt(message: RecordAttempt, views: RunViews, documents: Documents
         targets=message.targets, measured_targets=message.measured_targets, missing=message.missing,
         attention=message.attention, counts=message.counts, failures=message.failures,
     )  # fmt: skip
-    return Decided((recorded, *_inventory(message)))
+    return Decided((recorded, *_inventory(message), *_measured(message)))
+
+
+def _measured(message: RecordAttempt) -> tuple[Event, ...]:
+    if message.session_seconds is None or message.table is None or not (message.measured_targets or message.exceeded):
+        return ()
+    return (
+        Measured(
+            shard=message.shard,
+            side=message.side,
+            attempt=message.attempt,
+            commit=message.commit,
+            table=message.table,
+            targets=message.measured_targets,
+            seconds=message.target_seconds,
+            session_seconds=message.session_seconds,
+            session_memory_bytes=message.session_memory_bytes,
+            peak_memory_bytes=message.peak_memory_bytes,
+            memory_basis=message.memory_basis,
+            memory_method=message.memory_method,
+            sampling_seconds=message.sampling_seconds,
+            exceeded=message.exceeded,
+        ),
+    )
 
 
 def _inventory(message: RecordAttempt) -> tuple[Event, ...]:

@@ -7,12 +7,17 @@ need no run.
 
 from collections import Counter
 
-from commands.decide.planner import PlanRequest, UsagePlan, plan_shards_by_usage
+from commands.decide.known_usage import plan_by_known_usage
+from commands.decide.planner import PLANNER as BY_USAGE
+from commands.decide.planner import UsagePlan
 from commands.messages import Refusal
 from ledger.events import GatePolicy, PlannedShard
-from ledger.tables import Inventory, Plan, ShardTargets
+from ledger.tables import Inventory, Plan, ShardTargets, UsageTable
 
 PLANNER = "count/1"
+PLANNERS = (PLANNER, BY_USAGE)
+"""What this build can plan with: by count where nothing is known of usage, and by usage."""
+
 TARGETS_PER_SHARD = 100
 """Without a wish for a number of shards there is one per process, and more only where shards would be larger than
 this."""
@@ -23,17 +28,19 @@ def plan_shards(
     baseline: Inventory,
     digests: tuple[str, str],
     policy: GatePolicy,
-    usage: PlanRequest | None = None,
+    usage: UsageTable | None = None,
+    machine_bytes: int = 0,
 ) -> Plan:
     """The plan for these inventories; `digests` are theirs. Raises Refusal when there is nothing to plan.
 
-    With `usage`, whose targets are those of the candidate, the shards are planned by it; more is refused then.
+    With `usage`, what earlier runs tell, the shards are planned by it, on a machine with so much memory.
     """
-    if usage is not None:
-        return _plan_by_usage(candidate, baseline, digests, plan_shards_by_usage(usage))
     targets = sorted({target.target for target in candidate.targets})
     if not targets:
         raise Refusal("nothing-collected", "the candidate has no tests", "check `paths` in ledger.toml")
+    if usage is not None:
+        planned = plan_by_known_usage(targets, usage, policy, machine_bytes)
+        return _plan_by_usage(candidate, baseline, digests, planned, usage)
     there = {target.target for target in baseline.targets}
     shards = tuple(
         ShardTargets(
@@ -47,15 +54,19 @@ def plan_shards(
     return Plan(policy=PLANNER, candidate_inventory=digests[0], baseline_inventory=digests[1], shards=shards)
 
 
-def _plan_by_usage(candidate: Inventory, baseline: Inventory, digests: tuple[str, str], planned: UsagePlan) -> Plan:
+def _plan_by_usage(
+    candidate: Inventory, baseline: Inventory, digests: tuple[str, str], planned: UsagePlan, usage: UsageTable
+) -> Plan:
+    """The plan of the planner by usage, in which every shard has a session besides its targets."""
     there = {target.target for target in baseline.targets}
+    seconds, memory = usage.session_seconds, usage.session_memory_bytes
     shards = tuple(
         ShardTargets(
             shard=shard.shard,
             candidate=shard.targets,
             baseline=tuple(target for target in shard.targets if target in there),
-            planned_memory_bytes=shard.memory_bytes,
-            planned_seconds=shard.seconds,
+            planned_memory_bytes=shard.memory_bytes + memory,
+            planned_seconds=shard.seconds + seconds,
             deadline_seconds=shard.deadline_seconds,
         )
         for shard in planned.shards
@@ -67,8 +78,12 @@ def _plan_by_usage(candidate: Inventory, baseline: Inventory, digests: tuple[str
         baseline_inventory=digests[1],
         shards=shards,
         usage_plan=planned.plan_id,
-        makespan_seconds=planned.makespan_seconds,
-        bound_seconds=planned.bound.seconds,
+        budget_bytes=planned.budget_bytes + memory,
+        session_seconds=seconds,
+        session_memory_bytes=memory,
+        makespan_seconds=planned.makespan_seconds + seconds,
+        bound_seconds=planned.bound.seconds + seconds,
+        origins=planned.origins,
         warnings=planned.warnings,
     )
 
@@ -111,4 +126,11 @@ def plan_fault(shards: tuple[ShardTargets, ...], candidate: Inventory, baseline:
 def planned_shard(shard: ShardTargets) -> PlannedShard:
     """What the event says of a shard of the plan."""
     absent = tuple(sorted(set(shard.candidate) - set(shard.baseline)))
-    return PlannedShard(shard=shard.shard, candidate_targets=len(shard.candidate), absent=absent)
+    return PlannedShard(
+        shard=shard.shard,
+        candidate_targets=len(shard.candidate),
+        absent=absent,
+        seconds=shard.planned_seconds,
+        memory_bytes=shard.planned_memory_bytes,
+        deadline_seconds=shard.deadline_seconds,
+    )

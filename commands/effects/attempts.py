@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +13,7 @@ from commands.effects.git import Blob, Git
 from commands.effects.sides import ReadySide, Workplace
 from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
-from commands.readers.pytest_lines import READER, CollectionReading, read_attempt, read_collection
+from commands.readers.pytest_lines import READER, AttemptReading, CollectionReading, read_attempt, read_collection
 from commands.runners import pytest as adapter
 from ledger.errors import LedgerError
 from ledger.events import COLLECTION, AttemptStarted, GatePolicy
@@ -60,7 +61,7 @@ class LocalAttempts:
             targets_file = directory / "targets.json"
             targets_file.write_text(adapter.targets_document(targets, _suspects(views, attempt)), "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(targets_file)
-        policy = views.run.policy
+        policy = _limited(views.run.policy, attempt)
         key = self._workplace.evidence_key(ready, argv, environment, directory, policy.memory_limit_bytes)
         (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
         return _job(self.name(views, attempt), argv, ready, environment, directory, policy)
@@ -137,6 +138,7 @@ class LocalAttempts:
             attention=reading.attention,
             counts=reading.counts,
             failures=reading.failures,
+            **_usage(reading, end),
         )
 
     def _targets(self, views: RunViews, attempt: AttemptStarted) -> tuple[str, ...]:
@@ -191,6 +193,27 @@ def _job(
         idle_limit_seconds=policy.idle_limit_seconds,
         memory_limit_bytes=policy.memory_limit_bytes,
     )
+
+
+def _limited(policy: GatePolicy, attempt: AttemptStarted) -> GatePolicy:
+    """The policy with the limits of this attempt."""
+    named = {"memory_limit_bytes": attempt.memory_limit_bytes, "time_limit_seconds": attempt.time_limit_seconds}
+    return replace(policy, **{name: limit for name, limit in named.items() if limit is not None})
+
+
+def _usage(reading: AttemptReading, end: JobEnd) -> dict[str, Any]:
+    """What `measured` says, as fields of the message."""
+    measured = [row for row in reading.table.targets if row.cause is None]
+    bases = {row.memory_basis for row in measured} & {"alone", "upper-bound"}
+    return {
+        "session_seconds": reading.usage.session_seconds,
+        "session_memory_bytes": reading.usage.session_memory_bytes,
+        "target_seconds": sum(row.duration_seconds for row in measured),
+        "memory_basis": min(bases, default="none"),
+        "memory_method": end.memory_method,
+        "sampling_seconds": end.sampling_seconds,
+        "exceeded": reading.usage.exceeded,
+    }
 
 
 def _with_blob(

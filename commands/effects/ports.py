@@ -21,6 +21,19 @@ class Clock(Protocol):
         """A name that was never given before."""
 
 
+class Machine(Protocol):
+    """Room for jobs: memory and slots, shared with every other run on this machine."""
+
+    def shortage(self, needed_bytes: int) -> str:
+        """What keeps a job that needs so much memory from being started now; "" when nothing does."""
+
+    def book(self, name: str, needed_bytes: int) -> str:
+        """Set room aside for a job, unless it has some; what keeps it from that, "" when nothing does."""
+
+    def release(self, name: str) -> None:
+        """Give the room of a job back."""
+
+
 class Attempts(Protocol):
     """Turns a promised attempt into a job, and the end of a job into what is to be recorded."""
 

@@ -31,7 +31,11 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class JobEnd(Struct, frozen=True, kw_only=True):
-    """How a job ended. `started_at` is UTC in ISO 8601, `duration_seconds` monotonic; None means not known."""
+    """How a job ended. `started_at` is UTC in ISO 8601, `duration_seconds` monotonic; None means not known.
+
+    `memory_samples` are (first, last, bytes): monotonic times in seconds of the machine that it ran on, and the most
+    that its processes used in between; `sampling_seconds` is the longest time between two looks at them.
+    """
 
     name: str
     end: End
@@ -42,6 +46,8 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     peak_memory_bytes: int | None
     memory_method: str
     detail: str = ""
+    memory_samples: tuple[tuple[float, float, int], ...] = ()
+    sampling_seconds: float | None = None
 
 
 class Executor(Protocol):

@@ -18,6 +18,7 @@ import msgspec
 
 from commands.executors.api import End, Job, JobEnd
 from commands.shipped import supervisor
+from commands.shipped.process_tree import identity
 
 SETTLE_SECONDS = supervisor.GRACE_SECONDS + supervisor.KILL_SECONDS + 3.0
 """How long a supervisor that was told to end its job may take before it is killed itself."""
@@ -225,7 +226,7 @@ def _start_supervisor(directory: Path) -> subprocess.Popen[bytes]:
     """
     with open(directory / "supervisor.log", "ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, str(directory)],
+            [sys.executable, "-E", "-s", "-S", supervisor.__file__, str(directory)],
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=log,
@@ -318,7 +319,7 @@ def _signal_supervisor(directory: Path, number: int) -> None:
     except (OSError, ValueError):
         return
     expected = msgspec.to_builtins(record.supervisor)
-    supervisor.signal_if(expected["pid"], lambda pid: supervisor.identity(pid) == expected, number)
+    supervisor.signal_if(expected["pid"], lambda pid: identity(pid) == expected, number)
 
 
 def _last_line(path: Path) -> str:

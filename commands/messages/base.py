@@ -26,6 +26,10 @@ class Message(Struct, frozen=True, kw_only=True, tag_field="message"):
         """The natural key of what is asked for, under which it can be recorded only once; None when there is none."""
         return None
 
+    def read_at(self) -> int:
+        """The ledger sequence at which views over other runs were read for it; 0 when none were."""
+        return 0
+
 
 class Refusal(LedgerError):
     """A rule said no. The code is stable; nothing was written."""

@@ -1,6 +1,6 @@
 """Messages about a gate."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from msgspec import field
 
@@ -17,7 +17,19 @@ class Collect(Message, frozen=True, kw_only=True, tag="collect"):
 
 
 class MakePlan(Message, frozen=True, kw_only=True, tag="make-plan"):
-    """Plan the candidate's targets into shards."""
+    """Plan the candidate's targets into shards.
+
+    `usage` is the evidence of what earlier runs tell of them, None when they tell nothing; `basis` the ledger sequence
+    up to which runs were asked; `machine_bytes` the memory of the machine.
+    """
+
+    usage: Digest | None = None
+    basis: int = 0
+    machine_bytes: int = 0
+
+    def read_at(self) -> int:
+        """Where the history stood."""
+        return self.basis
 
 
 class Place(Message, frozen=True, kw_only=True, tag="place"):
@@ -35,7 +47,8 @@ class StartAttempts(Message, frozen=True, kw_only=True, tag="start-attempts"):
 class RecordAttempt(Message, frozen=True, kw_only=True, tag="record-attempt"):
     """What was read of an attempt that ended; the fields are those of `attempt-recorded`.
 
-    For a collection, `inventory` is the evidence that it gave, with its counts.
+    For a collection, `inventory` is the evidence that it gave, with its counts. For a shard, `session_seconds` and what
+    follows are those of `measured`, `target_seconds` its `seconds`; without them nothing is said of usage.
     """
 
     observation: ClassVar[bool] = True
@@ -67,6 +80,13 @@ class RecordAttempt(Message, frozen=True, kw_only=True, tag="record-attempt"):
     inventory: Digest | None = None
     cases: int = 0
     errors: tuple[str, ...] = ()
+    session_seconds: float | None = None
+    session_memory_bytes: int | None = None
+    target_seconds: float = 0.0
+    memory_basis: Literal["alone", "upper-bound", "none"] = "none"
+    memory_method: str = ""
+    sampling_seconds: float | None = None
+    exceeded: tuple[str, ...] = ()
 
     def command(self) -> str:
         """One record per attempt and side, whoever reports it."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from commands.executors.api import JobEnd
+from commands.readers.attempt_usage import AttemptUsage, usage_of
 from commands.readers.pytest_record import MAIN, Session, read_session
 from ledger.events import FailureLine, MissingTarget
 from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, TargetRow
@@ -36,7 +37,7 @@ class AttemptReading(Struct, frozen=True, kw_only=True):
     `complete`: every requested target was measured and the process ended as it should; exactly then `cause` is None.
     The cause stands for all targets when `measured_targets` is 0; otherwise `missing` lists the unmeasured ones.
     `table`, `counts` (cases per outcome) and `failures` show all that was seen, also of unmeasured targets;
-    `attention` names the measured targets that failed, skipped or lost cases.
+    `attention` names the measured targets that failed, skipped or lost cases. `usage` is what was used meanwhile.
     """
 
     complete: bool
@@ -48,6 +49,7 @@ class AttemptReading(Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     failures: tuple[FailureLine, ...]
     measured_targets: int
+    usage: AttemptUsage
 
 
 class _Trouble(Struct, frozen=True):
@@ -88,17 +90,19 @@ def read_attempt(
     cause, detail = _whole(session, causes, trouble)
     missing = tuple(MissingTarget(target, why) for target, why in causes.items() if why is not None)
     failed = [row for row in rows if row.outcome in ("failed", "error")]
+    usage = usage_of(session, end, requested)
     return AttemptReading(
         complete=cause is None,
         cause=cause,
         detail=detail,
-        table=_table(side, commit, causes, rows),
+        table=_table(side, commit, causes, rows, usage),
         # Where nothing was measured and one reason holds for all, the cause of the attempt says it already.
         missing=missing if measured or len({entry.cause for entry in missing}) > 1 else (),
         attention=_attention(session, measured, planned, rows),
         counts=dict(sorted(Counter(row.outcome for row in rows).items())),
         failures=tuple(FailureLine(row.test.text(), row.line) for row in failed),
         measured_targets=len(measured),
+        usage=usage,
     )
 
 
@@ -257,12 +261,19 @@ def _rows(session: Session) -> list[CaseRow]:
     return sorted((*session.rows.values(), *errors), key=lambda row: row.test.sort_key())
 
 
-def _table(side: Side, commit: Commit, causes: dict[str, str | None], rows: list[CaseRow]) -> CaseTable:
-    seconds = dict.fromkeys(causes, 0.0)
-    for row in rows:
-        seconds[row.test.target] = seconds.get(row.test.target, 0.0) + row.duration_seconds
+def _table(
+    side: Side, commit: Commit, causes: dict[str, str | None], rows: list[CaseRow], usage: AttemptUsage
+) -> CaseTable:
+    needs = ((target, cause, usage.targets[target]) for target, cause in causes.items())
     targets = tuple(
-        TargetRow(target=target, cause=cause, duration_seconds=seconds[target]) for target, cause in causes.items()
+        TargetRow(
+            target=target,
+            cause=cause,
+            duration_seconds=need.seconds,
+            memory_bytes=need.memory_bytes,
+            memory_basis=need.memory_basis,
+        )
+        for target, cause, need in needs
     )
     return CaseTable(reader=READER, side=side, commit=commit, targets=targets, cases=tuple(rows))
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from ledger.tables import CaseRow
 from ledger.values import Outcome, TestId
 
-FORMAT = 1
+FORMAT = 2
 MAIN = "main"
 
 LINE_CHARACTERS = 200
@@ -61,13 +61,21 @@ class _CollectionLine(_Line, frozen=True, tag="collection"):
     message: str
 
 
+class _LoadedLine(_Line, frozen=True, tag="loaded"):
+    target: str
+    began: float
+    ended: float
+
+
 class _StartLine(_Line, frozen=True, tag="start"):
     index: int
+    time: float
 
 
 class _CaseLine(_Line, frozen=True, tag="case"):
     index: int
     phases: tuple[Phase, ...]
+    time: float
 
 
 class _CrashLine(_Line, frozen=True, tag="crash"):
@@ -95,6 +103,7 @@ _AnyLine = (
     | _WorkerLine
     | _ItemsLine
     | _CollectionLine
+    | _LoadedLine
     | _StartLine
     | _CaseLine
     | _CrashLine
@@ -106,14 +115,25 @@ _decoder = msgspec.json.Decoder(_AnyLine)
 
 
 class _Process(Struct):
-    """What is known of one process: its items by index, the indexes that have begun but not ended, its own end."""
+    """What is known of one process: its items by index, the indexes that have begun but not ended with the times of
+    their beginning, its own end."""
 
     name: str
     number: int = 0
     items: list[TestId] = field(default_factory=list)
     known: set[TestId] = field(default_factory=set)
-    running: dict[int, None] = field(default_factory=dict)
+    running: dict[int, float] = field(default_factory=dict)
     ended: bool = False
+
+
+class Span(Struct, frozen=True, gc=False):
+    """From `began` to `ended`, in seconds of a monotonic clock, a process worked on `target`; `loading` its file or
+    running a test of it. `ended` is None when it did not come to an end."""
+
+    target: str
+    began: float
+    ended: float | None
+    loading: bool = False
 
 
 class Session(Struct):
@@ -123,6 +143,7 @@ class Session(Struct):
     those that began; `ended` those that ran and whose teardown is on record. `rows` are the results, also of tests that
     failed without coming to their end; `collection` the collectors that failed or were skipped (a test id with the
     path of the collector). `status` and `loop_ended` are those of the main process, None and False before its end.
+    `spans` are the times at which a target was at work in a process, loading its file or running one of its tests.
     `damage` says why the record cannot be trusted, "" if it can; `truncated` that a process broke off inside a line.
     """
 
@@ -133,6 +154,7 @@ class Session(Struct):
     ended: set[TestId] = field(default_factory=set)
     rows: dict[TestId, CaseRow] = field(default_factory=dict)
     collection: dict[TestId, CaseRow] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
     failed_crashes: int = 0
     troubles: list[str] = field(default_factory=list)
@@ -147,6 +169,15 @@ class Session(Struct):
         return [
             (process.name, process.items[index]) for process in self.processes.values() for index in process.running
         ]
+
+    def spans_of_work(self) -> list[Span]:
+        """The spans on record, and those of the tests that began and did not end."""
+        unfinished = [
+            Span(process.items[index].target, began, None)
+            for process in self.processes.values()
+            for index, began in process.running.items()
+        ]
+        return [*self.spans, *unfinished]
 
     def vanished_workers(self) -> list[str]:
         """The workers that did not come to their end, or left no record at all."""
@@ -212,8 +243,10 @@ def _take(session: Session, process: _Process, line: _AnyLine) -> bool:
         case _StartLine():
             if not 0 <= line.index < len(process.items):
                 return False
-            process.running[line.index] = None
+            process.running[line.index] = line.time
             session.started.add(process.items[line.index])
+        case _LoadedLine():
+            session.spans.append(Span(line.target, line.began, line.ended, loading=True))
         case _CaseLine():
             return _take_case(session, process, line)
         case _CollectionLine():
@@ -259,7 +292,7 @@ def _take_case(session: Session, process: _Process, line: _CaseLine) -> bool:
     test = process.items[line.index]
     row = row_of(test, line.phases, process.name)
     if any(phase.when == "teardown" and phase.outcome != "rerun" for phase in line.phases):
-        del process.running[line.index]
+        session.spans.append(Span(test.target, process.running.pop(line.index), line.time))
         if row.outcome != "passed" or _was_called(line.phases):
             session.ended.add(test)
     if test in session.ended or row.outcome in ("failed", "error"):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from commands.render.words import count, counted, moment, safe, seconds, short
+from commands.render.words import count, counted, memory, moment, safe, seconds, short
 from ledger.events import (
     AttemptRecorded,
     AttemptStarted,
@@ -12,6 +12,7 @@ from ledger.events import (
     DriverStarted,
     Event,
     LedgerCreated,
+    Measured,
     Placed,
     Planned,
     Quarantined,
@@ -62,6 +63,22 @@ def _attempt_recorded(event: AttemptRecorded) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def _planned(event: Planned) -> str:
+    planned = (
+        f"{count(sum(s.candidate_targets for s in event.shards), 'target')} in {count(len(event.shards), 'shard')}"
+    )
+    if event.makespan_seconds is None:
+        return planned
+    return f"{planned}, the longest {seconds(event.makespan_seconds)}; {counted(event.origins)}"
+
+
+def _measured(event: Measured) -> str:
+    what = f"{count(event.targets, 'target')} in {seconds(event.seconds)}, the session {seconds(event.session_seconds)}"
+    peak = "" if event.peak_memory_bytes is None else f"; {memory(event.peak_memory_bytes)} ({event.memory_method})"
+    exceeded = f"; out of memory: {', '.join(event.exceeded[:3])}" if event.exceeded else ""
+    return f"{event.shard}/{event.side} attempt {event.attempt}: {what}{peak}{exceeded}"
+
+
 def _verdict(event: VerdictDecided) -> str:
     counts = counted(event.counts)
     return f"{event.verdict} ({event.reason}) by {event.table}" + (f": {counts}" if counts else "")
@@ -91,12 +108,11 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     RunStopped: lambda e: e.reason,
     RunFinished: lambda e: e.verdict,
     Collected: _collected,
-    Planned: lambda e: (
-        f"{count(sum(s.candidate_targets for s in e.shards), 'target')} in {count(len(e.shards), 'shard')}"
-    ),
+    Planned: _planned,
     Placed: lambda e: f"{e.shard} on {e.member} ({e.reason})",
     AttemptStarted: _attempt_started,
     AttemptRecorded: _attempt_recorded,
+    Measured: _measured,
     VerdictDecided: _verdict,
     Quarantined: _quarantined,
     Unknown: lambda e: f"an event of a newer version ({e.tag}, version {e.version})",

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from commands.render.words import counted, seconds
 from ledger.events import AttemptRecorded, GatePolicy
+from projections.gate.remaining import Remaining
 from projections.gate.shards import GateView, ShardSide
 
 
@@ -38,6 +39,16 @@ def _outcome(record: AttemptRecorded, *, again: bool) -> str:
         return f"stopped{ran}"
     what_next = "will be tried again" if again else "no rounds are left"
     return f"unmeasured{ran} ({record.cause or 'some targets'}), {what_next}"
+
+
+def time_left(remaining: Remaining) -> str:
+    """How long a gate still takes, and what that rests on."""
+    if remaining.seconds is None:
+        return f"unknown ({remaining.reason})"
+    left = f"about {seconds(remaining.seconds)}" if remaining.seconds >= 1 else "less than 1 s"
+    if remaining.compared == 0:
+        return f"{left}, by the plan alone"
+    return f"{left}, if all goes on to take {remaining.factor:.2f} times what was planned"
 
 
 def standing(side: ShardSide, policy: GatePolicy) -> str:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-import msgspec
-
 from commands.render.words import clipped, count, counted, memory, moment, safe, seconds, wrapped
 from ledger.events import JudgedCase
 from ledger.values import Digest
@@ -58,7 +56,7 @@ def _by(told: Told) -> str:
 
 
 def _rules(story: RunStory) -> Iterable[str]:
-    rules = ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(story.policy).items())
+    rules = ", ".join(f"{name} {value}" for name, value in story.policy.rules().items())
     yield f"rules      {rules}"
     yield f"settings   {_named(story.settings)}"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from commands.causes import CAUSES
+from commands.render.progress import time_left
 from commands.render.words import clipped, count, moment, safe, seconds, short, wrapped
 from ledger.events import JudgedCase
 from projections.run.summary import RunSummary, SummaryOwed, SummarySide
@@ -105,6 +106,8 @@ def _notes(summary: RunSummary) -> Iterable[str]:
         yield "note       uncommitted changes of the checkout were not tested"
     if summary.driver and summary.state == "running":
         yield f"driver     process {summary.driver.pid} on {summary.driver.host}"
+    if summary.remaining:
+        yield f"remaining  {time_left(summary.remaining)}"
     if summary.verdict is None and summary.failing_so_far:
         seen = count(summary.failing_so_far, "failure")
         yield f"so far     {seen} seen on the candidate; whether it broke them is decided at the end"

@@ -31,19 +31,22 @@ if TYPE_CHECKING:  # Importing these takes a tenth of the time that a short job 
     from collections.abc import Callable
     from typing import Any
 
+if TYPE_CHECKING or __package__:
+    from commands.shipped.process_tree import Memory, children, descendants, identity, processes, read_file, stat_of
+else:  # Run as a program, it finds its neighbour beside it.
+    from process_tree import Memory, children, descendants, identity, processes, read_file, stat_of
+
 NOTHING_RUN, TAKEN = 3, 4
 """Exit status when the job could not be begun, and when another supervisor has, or had, this attempt directory."""
 
-TICK_SECONDS = 0.1
+TICK_SECONDS = 0.08
+"""How often to look at the command; its memory is to be known every tenth of a second."""
 
 GRACE_SECONDS = 2.0
 """How long a command that is asked to stop may take after SIGTERM."""
 
 KILL_SECONDS = 10.0
 """How long the tree is killed for; a process in the hands of the kernel may outlive that, and is named."""
-
-SAMPLING_SHARE = 0.01
-"""The part of one processor that looking at the tree may take, and that measuring it may take."""
 
 CONFIRM_SECONDS = 0.02
 """A tree above its memory limit is measured again after this time, so that one odd reading ends nothing."""
@@ -53,41 +56,6 @@ OUTPUT_LIMIT_BYTES, OUTPUT_HEAD_BYTES, OUTPUT_TAIL_BYTES = 64 << 20, 32 << 20, 1
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
-
-
-def identity(pid: int) -> dict[str, Any]:
-    """What tells a process from every other that gets the same pid; no start time when it is gone."""
-    fields = _stat(pid)[1]
-    boot_id = _read("/proc/sys/kernel/random/boot_id").decode().strip()
-    return {"pid": pid, "start_time": int(fields[19]) if fields else None, "boot_id": boot_id}
-
-
-def processes() -> list[int]:
-    """All process ids; none on a system without /proc."""
-    return [int(os.path.basename(path)) for path in glob.glob("/proc/[0-9]*")]
-
-
-def children(pid: int) -> list[int]:
-    """The direct children of a process; one that comes or goes meanwhile may be missed."""
-    if not os.path.exists("/proc/thread-self/children"):
-        return [other for other in processes() if _stat(other)[1][1:2] == [b"%d" % pid]]
-    try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return []
-    return [int(child) for task in tasks for child in _read(f"/proc/{pid}/task/{task}/children").split()]
-
-
-def descendants(pid: int) -> dict[int, int]:
-    """The processes below this one with their parents; parents come first."""
-    found: dict[int, int] = {}
-    queue = [pid]
-    for parent in queue:
-        for child in children(parent):
-            if child not in found:
-                found[child] = parent
-                queue.append(child)
-    return found
 
 
 def marks(name: str, directory: str) -> dict[str, str]:
@@ -126,7 +94,7 @@ def end_marked(name: str, directory: str) -> tuple[int, list[int]]:
     wanted = {os.fsencode(f"{variable}={value}") for variable, value in marks(name, directory).items()}
 
     def is_marked(pid: int) -> bool:
-        return pid != os.getpid() and wanted <= set(_read(f"/proc/{pid}/environ").split(b"\0"))
+        return pid != os.getpid() and wanted <= set(read_file(f"/proc/{pid}/environ").split(b"\0"))
 
     ended: set[int] = set()
     deadline = time.monotonic() + KILL_SECONDS
@@ -136,20 +104,6 @@ def end_marked(name: str, directory: str) -> tuple[int, list[int]]:
             return len(ended), left
         ended.update(pid for pid in left if signal_if(pid, is_marked, signal.SIGKILL))
         time.sleep(0.005)
-
-
-def _stat(pid: int) -> tuple[bytes, list[bytes]]:
-    """The name of a process and the fields after it, from its state on; nothing when it is gone."""
-    head, _, tail = _read(f"/proc/{pid}/stat").rpartition(b")")
-    return head.partition(b"(")[2], tail.split()
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.readall()
-    except OSError:
-        return b""
 
 
 def write_json(path: str, document: dict[str, Any], *, durable: bool) -> None:
@@ -234,70 +188,6 @@ class Activity:
         return time.monotonic() - self._since
 
 
-class Memory:
-    """Measures the descendants of this process by proportional set size, so that shared pages count once.
-
-    That is costly for big processes and so is done seldom, but at once when the growth of the resident set size, which
-    is cheap to read, tells of a new peak. Where the kernel does not tell the former, the latter stands in.
-    """
-
-    def __init__(self, limit_bytes: int) -> None:
-        self.peak_bytes = 0
-        self.methods: set[str] = set()
-        self.above_limit = False
-        self._limit_bytes = limit_bytes
-        self._used_bytes = self._resident_bytes = 0
-        self._look_due = self._measure_due = 0.0
-
-    def exceeded(self) -> bool:
-        """Measure if it is time to; True when this and the measurement before it were above the limit."""
-        now, before = time.monotonic(), time.process_time()
-        if now < self._look_due:
-            return False
-        tree = descendants(os.getpid())
-        resident = sum(resident_bytes(pid) for pid in tree)
-        looked = time.process_time()
-        self._look_due = now + (looked - before) / SAMPLING_SHARE
-        estimate = self._used_bytes + resident - self._resident_bytes
-        if now < self._measure_due and estimate < min(1.1 * self.peak_bytes, self._limit_bytes or float("inf")):
-            return False
-        self._used_bytes, self._resident_bytes = self._measure(tree), resident
-        self._measure_due = now + (time.process_time() - looked) / SAMPLING_SHARE
-        self.peak_bytes = max(self.peak_bytes, self._used_bytes)
-        was_above, self.above_limit = self.above_limit, 0 < self._limit_bytes < self._used_bytes
-        if self.above_limit:
-            self._look_due = self._measure_due = now
-        return self.above_limit and was_above
-
-    def _measure(self, tree: dict[int, int]) -> int:
-        total = 0
-        spaces: dict[int, bytes] = {}
-        for pid, parent in tree.items():
-            method, spaces[pid], used = memory_of(pid)
-            # A child between vfork and exec lives in its parent's memory, which must not count twice.
-            if used and spaces.get(parent) != spaces[pid]:
-                total += used
-                self.methods.add(method)
-        return total
-
-
-def memory_of(pid: int) -> tuple[str, bytes, int]:
-    """The method, what tells this memory from that of others, and its bytes in use, which are 0 when it is gone."""
-    reading = _read(f"/proc/{pid}/smaps_rollup")
-    if b"\nPss:" in reading:
-        fields = dict(line.split(b":", 1) for line in reading.splitlines()[1:])
-        # The first line is the address range. The shares of others in the pages change at any time.
-        space = reading.splitlines()[0] + fields[b"Rss"] + fields[b"Private_Dirty"]
-        return "pss", space, int(fields[b"Pss"].split()[0]) * 1024
-    return "rss", _read(f"/proc/{pid}/statm"), resident_bytes(pid)
-
-
-def resident_bytes(pid: int) -> int:
-    """The resident set size of a process, 0 when it is gone."""
-    fields = _read(f"/proc/{pid}/statm").split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
-
-
 class Driver:
     """What the driver asks for, on standard input and by signal; also wakes up when a child ends."""
 
@@ -367,6 +257,8 @@ class Supervision:
             duration_seconds=duration_seconds,
             peak_memory_bytes=self._memory.peak_bytes or None,
             memory_method="+".join(sorted(self._memory.methods)) or "none",
+            memory_samples=self._memory.samples,
+            sampling_seconds=self._memory.sampling_seconds or None,
         )
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -422,7 +314,7 @@ class Supervision:
             grace_end = time.monotonic() + GRACE_SECONDS
             while not has_exited(command) and time.monotonic() < grace_end:
                 self._driver.wait(grace_end - time.monotonic())
-        others = [_stat(pid) for pid in descendants(os.getpid()) if pid != command]
+        others = [stat_of(pid) for pid in descendants(os.getpid()) if pid != command]
         names = [name.decode(errors="replace") for name, fields in others if fields[:1] not in ([], [b"Z"])]
         with contextlib.suppress(OSError):
             os.killpg(command, signal.SIGKILL)

@@ -9,6 +9,7 @@ from ledger.events.gate import (
     Collected,
     FailureLine,
     JudgedCase,
+    Measured,
     MissingTarget,
     Placed,
     Planned,
@@ -16,7 +17,7 @@ from ledger.events.gate import (
     VerdictDecided,
 )
 from ledger.events.ledger import FORMAT_VERSION, STREAM, LedgerCreated
-from ledger.events.policy import POLICY_VERSION, GatePolicy
+from ledger.events.policy import POLICY_VERSION, GatePolicy, MachinePolicy, PlanPolicy
 from ledger.events.run import (
     DriverReplaced,
     DriverStarted,
@@ -31,7 +32,7 @@ from ledger.events.run import (
 __all__ = [
     "COLLECTION", "FORMAT_VERSION", "POLICY_VERSION", "STREAM", "TAGS", "TYPES",
     "AttemptRecorded", "AttemptStarted", "Collected", "DriverReplaced", "DriverStarted", "Event", "FailureLine",
-    "GatePolicy", "JudgedCase", "LedgerCreated", "LostEvents", "MissingTarget", "Placed", "Planned", "PlannedShard",
-    "Quarantined", "ResumeStarted", "RunFinished", "RunStarted", "RunStopped", "StepFinished", "StepStarted", "Unknown",
-    "VerdictDecided", "evidence_of",
+    "GatePolicy", "JudgedCase", "LedgerCreated", "LostEvents", "MachinePolicy", "Measured", "MissingTarget", "Placed",
+    "PlanPolicy", "Planned", "PlannedShard", "Quarantined", "ResumeStarted", "RunFinished", "RunStarted", "RunStopped",
+    "StepFinished", "StepStarted", "Unknown", "VerdictDecided", "evidence_of",
 ]  # fmt: skip

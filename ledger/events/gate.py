@@ -3,7 +3,9 @@
 Big inventories never sit in events: an event names the digest of the evidence, counts, and the exceptions.
 """
 
-from msgspec import Struct
+from typing import Literal
+
+from msgspec import Struct, field
 
 from ledger.events.base import Event, stored_as
 from ledger.values import Commit, EvidenceDigest, Side, Verdict
@@ -26,15 +28,19 @@ class Collected(Event, frozen=True, kw_only=True):
     errors: tuple[str, ...]
 
 
-class PlannedShard(Struct, frozen=True, kw_only=True):
+class PlannedShard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One shard of a plan; the targets themselves are in the plan's evidence.
 
-    `absent` are those of its targets that the baseline does not have, which was proven.
+    `absent` are those of its targets that the baseline does not have, which was proven. A plan by usage says what one
+    side of the shard is planned to need, its session included, and when to give up on it; None where nothing is known.
     """
 
     shard: str
     candidate_targets: int
     absent: tuple[str, ...]
+    seconds: float | None = None
+    memory_bytes: int | None = None
+    deadline_seconds: int | None = None
 
     @property
     def baseline_targets(self) -> int:
@@ -43,13 +49,23 @@ class PlannedShard(Struct, frozen=True, kw_only=True):
 
 
 @stored_as("planned")
-class Planned(Event, frozen=True, kw_only=True):
-    """Every target of the candidate is in exactly one shard. `plan` is the evidence; `policy` names the algorithm."""
+class Planned(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Every target of the candidate is in exactly one shard. `plan` is the evidence; `policy` names the algorithm.
+
+    A plan by usage says the memory that a shard may need, the time of its longest shard, the time that no plan with as
+    many shards can go below, how many targets it knew how well (`measured`, `aged`, `estimated`), and what there is to
+    be said against it.
+    """
 
     commit: Commit
     plan: EvidenceDigest
     policy: str
     shards: tuple[PlannedShard, ...]
+    budget_bytes: int | None = None
+    makespan_seconds: float | None = None
+    bound_seconds: float | None = None
+    origins: dict[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @stored_as("placed")
@@ -62,8 +78,12 @@ class Placed(Event, frozen=True, kw_only=True):
 
 
 @stored_as("attempt-started")
-class AttemptStarted(Event, frozen=True, kw_only=True):
-    """Intent to run one side of a shard. `targets` is None for all of its targets, else the ones still owed."""
+class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Intent to run one side of a shard. `targets` is None for all of its targets, else the ones still owed.
+
+    `reserved_bytes` is the memory that is set aside for it, `memory_limit_bytes` and `time_limit_seconds` are what ends
+    it; None where the run's policy alone says so, which holds for runs of older programs.
+    """
 
     shard: str
     side: Side
@@ -72,6 +92,9 @@ class AttemptStarted(Event, frozen=True, kw_only=True):
     commit: Commit
     member: str
     targets: tuple[str, ...] | None
+    reserved_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    time_limit_seconds: float | None = None
 
 
 class MissingTarget(Struct, frozen=True, array_like=True):
@@ -125,6 +148,35 @@ class AttemptRecorded(Event, frozen=True, kw_only=True):
     attention: tuple[str, ...]
     counts: dict[str, int]
     failures: tuple[FailureLine, ...]
+
+
+@stored_as("measured")
+class Measured(Event, frozen=True, kw_only=True):
+    """What the targets of one attempt needed, whether or not the attempt was complete.
+
+    `table` is the evidence with the time and the memory of each target. `targets` were measured, in `seconds` together;
+    what the attempt took beyond that is the session's own: `session_seconds`, and `session_memory_bytes` before the
+    first target was loaded. The memory of a target that had the attempt to itself is its own (`alone`); that of one
+    among others is not more than what all processes used while it ran (`upper-bound`). `memory_method` says how the
+    processes were measured (`pss`: proportional set sizes, `rss`: resident ones) and `sampling_seconds` the longest
+    time between two looks. `exceeded` are the targets at which a memory limit ended the attempt: they need at least
+    what was used then.
+    """
+
+    shard: str
+    side: Side
+    attempt: int
+    commit: Commit
+    table: EvidenceDigest
+    targets: int
+    seconds: float
+    session_seconds: float
+    session_memory_bytes: int | None
+    peak_memory_bytes: int | None
+    memory_basis: Literal["alone", "upper-bound", "none"]
+    memory_method: str
+    sampling_seconds: float | None
+    exceeded: tuple[str, ...]
 
 
 class JudgedCase(Struct, frozen=True, array_like=True):

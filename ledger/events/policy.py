@@ -2,9 +2,41 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 POLICY_VERSION = "1"
+
+
+class PlanPolicy(Struct, frozen=True, kw_only=True):
+    """How targets with known usage are planned into shards.
+
+    `budget_bytes` is the memory that a shard may be planned to need; 0 takes the gate's memory limit or, without one,
+    an even part of the machine's. `target_seconds` asks for as few shards as end within that time; 0 for one for each
+    that runs at a time. A target that needs more than `heavy_percent` of the budget has a shard to itself. Those of
+    `spawn_targets` share `spawn_shards` shards with nothing else. A shard is given up after `deadline_percent` of its
+    planned time, or after `deadline_floor_seconds` when that is longer, and in any case after the gate's time limit.
+    """
+
+    budget_bytes: int = 0
+    target_seconds: float = 0.0
+    heavy_percent: int = 100
+    spawn_targets: tuple[str, ...] = ()
+    spawn_shards: int = 3
+    deadline_floor_seconds: float = 1200.0
+    deadline_percent: int = 150
+
+
+class MachinePolicy(Struct, frozen=True, kw_only=True):
+    """This machine as a member of the pool.
+
+    Each part that runs has at least `reservation_bytes` of memory set aside, and otherwise `headroom_percent` of what
+    it is planned to need, which is also where it is ended. What finds no room waits, and is given up as unmeasured
+    after `start_wait_seconds` in which nothing of the run was running.
+    """
+
+    reservation_bytes: int = 256 * 2**20
+    headroom_percent: int = 150
+    start_wait_seconds: float = 600.0
 
 
 class GatePolicy(Struct, frozen=True, kw_only=True):
@@ -13,6 +45,7 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     `baseline`: run the baseline of every target, or only where the candidate failed, skipped or lost cases.
     `rounds`: how often a shard side may be tried until it is measured. `shards`: 0 lets the planner choose.
     `parallel`: processes at a time on this machine. Limits of 0 mean no limit. `flaky`: a flaky pass warns or blocks.
+    `plan` and `machine` are absent from runs of programs that did not know them.
     """
 
     baseline: Literal["always", "on-failure"] = "always"
@@ -23,3 +56,23 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     time_limit_seconds: float = 3600.0
     idle_limit_seconds: float = 600.0
     memory_limit_bytes: int = 0
+    plan: PlanPolicy | UnsetType = UNSET
+    machine: MachinePolicy | UnsetType = UNSET
+
+    @property
+    def planning(self) -> PlanPolicy:
+        """The rules of the planner that are in force."""
+        return PlanPolicy() if isinstance(self.plan, UnsetType) else self.plan
+
+    @property
+    def placing(self) -> MachinePolicy:
+        """The rules of this machine that are in force."""
+        return MachinePolicy() if isinstance(self.machine, UnsetType) else self.machine
+
+    def rules(self) -> dict[str, str]:
+        """Every rule that was recorded, as text; one of a group has a name such as `plan.heavy_percent`."""
+        found: dict[str, str] = {}
+        for name, value in to_builtins(self).items():
+            inner = {f"{name}.{key}": rule for key, rule in value.items()} if isinstance(value, dict) else {name: value}
+            found |= {key: str(rule) for key, rule in inner.items()}
+        return found

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ledger.events import COLLECTION, AttemptRecorded, Event
-from ledger.tables import CaseTable
+from ledger.tables import CaseTable, MemoryBasis
 from ledger.values import Commit, Outcome, Side
 
 
 class TargetRow(Struct, frozen=True, kw_only=True):
     """One target in one attempt. `cause` is None when it was measured, else the reason code of why not.
 
-    `peak_memory_bytes` is that of the attempt's process tree, and known only where the target ran alone. `sequence` is
-    that of the attempt's record."""
+    `peak_memory_bytes` is the most that the attempt's processes used while the target was at work, beyond what they
+    used before; `memory_basis` says what that tells of the target. `sequence` is that of the attempt's record."""
 
     run: str
     target: str
@@ -24,6 +24,7 @@ class TargetRow(Struct, frozen=True, kw_only=True):
     cause: str | None
     duration_seconds: float
     peak_memory_bytes: int | None
+    memory_basis: MemoryBasis
     sequence: int
 
 
@@ -49,11 +50,19 @@ def has_results(event: Event) -> bool:
     return isinstance(event, AttemptRecorded) and event.table is not None and event.shard != COLLECTION
 
 
-def target_results(event: AttemptRecorded, table: CaseTable) -> Iterator[tuple[str, str | None, float, int | None]]:
-    """Target, cause, seconds and peak memory of each target of an attempt."""
-    alone = len(table.targets) == 1
+def target_results(
+    event: AttemptRecorded, table: CaseTable
+) -> Iterator[tuple[str, str | None, float, int | None, MemoryBasis]]:
+    """Target, cause, seconds, peak memory and its basis of each target of an attempt.
+
+    The tables of older programs name no memory; there, that of the attempt is a lone target's own.
+    """
+    lone_bytes = event.peak_memory_bytes if len(table.targets) == 1 else None
     for row in table.targets:
-        yield row.target, row.cause, row.duration_seconds, event.peak_memory_bytes if alone else None
+        memory: tuple[int | None, MemoryBasis] = (row.memory_bytes, row.memory_basis)
+        if row.memory_basis == "none" and lone_bytes is not None:
+            memory = (lone_bytes, "alone")
+        yield row.target, row.cause, row.duration_seconds, *memory
 
 
 def case_results(table: CaseTable) -> Iterator[tuple[str, Outcome, float, int]]:

@@ -1,43 +1,120 @@
-"""Usage: what each target needed when it was last measured; what a plan by measured usage is made of."""
+"""Usage: what each target is known to need, from its latest attempts; what a plan by measured usage is made of.
 
-from collections.abc import Iterable
+| of the latest attempts at a target                               | what is known of it            |
+|---|---|
+| those that measured it                                           | seconds: their median          |
+| some measured it alone                                           | memory: the most of these      |
+| some measured it, all among others                               | memory: the least of the bounds |
+| the newest was ended by a memory limit                           | memory: twice that, or more    |
+| none measured it in the latest runs                              | the same, but it is aged       |
+
+An attempt that did not measure a target says nothing else about what the target needs.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from statistics import median
 
 from msgspec import Struct
 
+from ledger.tables import KnownTarget, MemoryBasis, UsageTable
 from projections.history.results import TargetRow
+
+LATEST_ATTEMPTS = 10
+"""So many attempts at a target are looked at, the newest ones."""
+
+FRESH_RUNS = 5
+"""A target that none of so many newest runs measured is aged."""
+
+RAISE_FACTOR = 2
+"""What a memory limit ended is taken to need so many times what it used by then."""
 
 
 class TargetUsage(Struct, frozen=True, kw_only=True):
-    """What a target needed when it was last measured, on either side, and how often it was measured.
-
-    `peak_memory_bytes` is the newest that is known, None when the target never ran alone. `sequence` and `commit` are
-    those of the newest measurement."""
+    """What a target is known to need. `peak_memory_bytes` is None where no memory is known; `memory_basis` says what it
+    is. `measurements` counts those of its latest attempts that measured it; `sequence` and `commit` are those of the
+    newest of them, or of the attempt that a memory limit ended."""
 
     duration_seconds: float
     peak_memory_bytes: int | None
+    memory_basis: MemoryBasis
+    aged: bool
     measurements: int
     commit: str
     sequence: int
 
 
-def latest_usage(rows: Iterable[TargetRow]) -> dict[str, TargetUsage]:
-    """The usage of each target that was ever measured; the rows of a target in the order of their sequence.
+class SessionUsage(Struct, frozen=True, kw_only=True):
+    """What an attempt takes besides its targets: the medians of the newest attempts; 0 where nothing is known."""
 
-    An attempt that did not measure a target says nothing about what the target needs.
+    duration_seconds: float = 0.0
+    memory_bytes: int = 0
+
+
+def latest_usage(rows: Iterable[TargetRow], fresh_from: int = 0) -> dict[str, TargetUsage]:
+    """The usage of each target; the rows of a target follow each other in the order of their sequence.
+
+    What was measured before the sequence `fresh_from` is aged.
     """
-    found: dict[str, TargetUsage] = {}
-    for row in rows:
-        if row.cause is not None:
-            continue
-        before = found.get(row.target)
-        peak = row.peak_memory_bytes
-        if peak is None and before is not None:
-            peak = before.peak_memory_bytes
-        found[row.target] = TargetUsage(
-            duration_seconds=row.duration_seconds,
-            peak_memory_bytes=peak,
-            measurements=before.measurements + 1 if before else 1,
-            commit=row.commit,
-            sequence=row.sequence,
-        )
-    return found
+    found = {target: _usage(list(own)[-LATEST_ATTEMPTS:], fresh_from) for target, own in groupby(rows, _target)}
+    return {target: usage for target, usage in found.items() if usage is not None}
+
+
+def _target(row: TargetRow) -> str:
+    return row.target
+
+
+def _usage(rows: Sequence[TargetRow], fresh_from: int) -> TargetUsage | None:
+    measured = [row for row in rows if row.cause is None]
+    ended = [row for row in rows if row.memory_basis == "at-least"]
+    if not measured and not ended:
+        return None
+    newest = measured[-1] if measured else ended[-1]
+    memory, basis = _memory(measured)
+    least = max((row.peak_memory_bytes or 0 for row in ended if row.sequence > _sequence(measured)), default=0)
+    if least:
+        memory, basis = max(RAISE_FACTOR * least, memory or 0), "at-least"
+    return TargetUsage(
+        duration_seconds=median(row.duration_seconds for row in measured or ended),
+        peak_memory_bytes=memory,
+        memory_basis=basis,
+        aged=newest.sequence < fresh_from,
+        measurements=len(measured),
+        commit=newest.commit,
+        sequence=newest.sequence,
+    )
+
+
+def _sequence(measured: Sequence[TargetRow]) -> int:
+    return measured[-1].sequence if measured else 0
+
+
+def _memory(measured: Sequence[TargetRow]) -> tuple[int | None, MemoryBasis]:
+    """The memory that complete measurements tell of."""
+    known = [(row.memory_basis, row.peak_memory_bytes) for row in measured if row.peak_memory_bytes is not None]
+    alone = [used for basis, used in known if basis == "alone"]
+    if alone:
+        return max(alone), "alone"
+    bounds = [used for basis, used in known if basis == "upper-bound"]
+    return (min(bounds), "upper-bound") if bounds else (None, "none")
+
+
+def session_usage(attempts: Sequence[tuple[float, int | None]]) -> SessionUsage:
+    """The usage of a session, from the seconds and bytes of the newest attempts."""
+    memories = [used for _, used in attempts if used is not None]
+    return SessionUsage(
+        duration_seconds=median(seconds for seconds, _ in attempts) if attempts else 0.0,
+        memory_bytes=int(median(memories)) if memories else 0,
+    )
+
+
+def usage_table(targets: dict[str, TargetUsage], session: SessionUsage) -> UsageTable:
+    """The document that a plan is made from."""
+    return UsageTable(
+        session_seconds=session.duration_seconds,
+        session_memory_bytes=session.memory_bytes,
+        targets=tuple(
+            KnownTarget(name, usage.duration_seconds, usage.peak_memory_bytes, usage.memory_basis, usage.aged)
+            for name, usage in sorted(targets.items())
+        ),
+    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
 from msgspec import Struct
 
 from ledger.events import COLLECTION, GatePolicy
@@ -91,7 +90,7 @@ def diff_runs(left: ComparedRun, right: ComparedRun) -> RunDiff:
 
 def policy_facts(left: GatePolicy, right: GatePolicy) -> tuple[Fact, ...]:
     """Every rule of two policies."""
-    return _facts(*({key: str(value) for key, value in msgspec.to_builtins(one).items()} for one in (left, right)))
+    return _facts(left.rules(), right.rules())
 
 
 def changed_classes(left: ClassTable, right: ClassTable) -> tuple[ClassChange, ...]:

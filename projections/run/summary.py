@@ -7,6 +7,7 @@ from msgspec import Struct
 from ledger.events import JudgedCase
 from ledger.values import Commit, Verdict
 from projections.gate.progress import Progress, gate_progress
+from projections.gate.remaining import Remaining, remaining_time
 from projections.registry import RunViews
 from projections.run.owed import owed
 
@@ -43,6 +44,7 @@ class SummaryOwed(Struct, frozen=True, kw_only=True):
 class RunSummary(Struct, frozen=True, kw_only=True):
     """Where a run stands. `state` is running, interrupted (its driver is gone), stopped or finished; `verdict` is None
     until it is decided; `counts` is cases per class; `next_command` is what to type next, "" for nothing.
+    `remaining` is how long it still takes while it is driven, None when it is not.
 
     `as_of` is "" for now, else the moment in the past that is looked at, in UTC. The state may then also be open: it
     had not ended, and whether its driver was alive is not known."""
@@ -69,6 +71,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     sequence: int
     next_command: str
     as_of: str
+    remaining: Remaining | None = None
 
 
 def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: str = "") -> RunSummary:
@@ -99,6 +102,7 @@ def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: 
         sequence=run.sequence,
         next_command="" if as_of else _next_command(state, bool(outstanding), run.run),
         as_of=as_of,
+        remaining=remaining_time(run, views.gate, now) if state in ("running", "open") and not verdict else None,
     )
 
 

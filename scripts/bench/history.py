@@ -116,10 +116,11 @@ class InMemory:
                     self._keep(run, event, table, recorded.sequence)
 
     def _keep(self, run: str, event: AttemptRecorded, table: CaseTable, sequence: int) -> None:
-        for target, cause, seconds, peak in target_results(event, table):
+        for target, cause, seconds, peak, basis in target_results(event, table):
             use = TargetResult(
                 run=run, target=target, side=event.side, shard=event.shard, attempt=event.attempt, commit=event.commit,
-                cause=cause, duration_seconds=seconds, peak_memory_bytes=peak, sequence=sequence,
+                cause=cause, duration_seconds=seconds, peak_memory_bytes=peak, memory_basis=basis,
+                sequence=sequence,
             )  # fmt: skip
             self.targets.setdefault(target, []).append(use)
         for test, outcome, seconds, reruns in case_results(table):

@@ -16,7 +16,7 @@ from commands.config.load import StoreUnsupported, load_settings, store_location
 from commands.config.settings import RunnerSettings, Settings
 from commands.config.sources import ConfigInvalid, from_file
 from commands.config.template import template
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
 
 DEFAULTS = Settings(gate=GatePolicy(parallel=usable_processors()))
 
@@ -97,6 +97,18 @@ class TestPrecedence:
             pass_environment = ["DJANGO_*", "CI"]
             [runner.set_environment]
             python = "3"
+            [plan]
+            budget_bytes = "3GiB"
+            target_seconds = "10m"
+            heavy_percent = 80
+            spawn_targets = ["tests/test_spawn.py"]
+            spawn_shards = 2
+            deadline_floor_seconds = 60
+            deadline_percent = 300
+            [machine]
+            reservation_bytes = "1GiB"
+            headroom_percent = 200
+            start_wait_seconds = "1h"
         """)
 
         loaded = load()
@@ -109,6 +121,12 @@ class TestPrecedence:
                 baseline="on-failure", rounds=9, shards=9, parallel=9, flaky="block", time_limit_seconds=5400.0,
                 idle_limit_seconds=90.0, memory_limit_bytes=2 * 1024**3,
             ),
+            plan=PlanPolicy(
+                budget_bytes=3 * 1024**3, target_seconds=600.0, heavy_percent=80,
+                spawn_targets=("tests/test_spawn.py",),
+                spawn_shards=2, deadline_floor_seconds=60.0, deadline_percent=300,
+            ),
+            machine=MachinePolicy(reservation_bytes=1024**3, headroom_percent=200, start_wait_seconds=3600.0),
             runner=RunnerSettings(
                 python="python3.12", arguments=("-p", "no:randomly"), paths=("tests",),
                 prepare=(("python3", "-m", "venv", "{cache}"), ("{cache}/bin/pip", "install", "{tree}")),
@@ -379,10 +397,11 @@ class TestLines:
 class TestKeys:
     def test_every_setting_is_a_key_with_a_meaning_and_every_key_is_a_setting(self):
         top = {field.name for field in msgspec.structs.fields(Settings)} - set(TABLES)
-        gate = {f"gate.{field.name}" for field in msgspec.structs.fields(GatePolicy)}
-        runner = {f"runner.{field.name}" for field in msgspec.structs.fields(RunnerSettings)}
+        kinds = {"gate": GatePolicy, "plan": PlanPolicy, "machine": MachinePolicy, "runner": RunnerSettings}
+        inner = {f"{table}.{field.name}" for table in TABLES for field in msgspec.structs.fields(kinds[table])}
 
-        assert set(RULES) == top | gate | runner
+        # The two are tables of their own, which a run keeps as part of its policy.
+        assert set(RULES) == top | inner - {"gate.plan", "gate.machine"}
         assert all(rule.meaning.endswith(".") and rule.allowed for rule in RULES.values())
 
     def test_the_value_of_every_key_can_be_asked_for(self, load):

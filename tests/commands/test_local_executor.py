@@ -309,7 +309,7 @@ def test_a_job_whose_supervisor_was_never_started_is_lost_and_stays_so(executor:
     end = executor.settle("attempt", attempt)
     assert (end.end, end.detail) == ("lost", "its supervisor was never started")
     late = subprocess.run(
-        [sys.executable, "-I", "-S", supervisor.__file__, attempt], check=False, timeout=PATIENCE_SECONDS
+        [sys.executable, "-E", "-s", "-S", supervisor.__file__, attempt], check=False, timeout=PATIENCE_SECONDS
     )
     assert late.returncode == supervisor.TAKEN
     assert not (tmp_path / "ran").exists()

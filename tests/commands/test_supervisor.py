@@ -11,13 +11,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 import pytest
 
 from commands.executors.api import JobEnd
 from commands.executors.local import LocalExecutor, _start_supervisor
-from commands.shipped import supervisor
+from commands.shipped import process_tree, supervisor
 from tests.commands.jobs import (
     PATIENCE_SECONDS,
     end_all_below,
@@ -214,8 +215,8 @@ def test_a_command_that_makes_itself_a_subreaper_does_not_keep_its_daemons(
 
 def test_without_a_subreaper_the_marks_are_enough(tmp_path: Path) -> None:
     attempt = write_job(tmp_path, *python(DETACH + "detach(lambda: (leave_pid(), time.sleep(60)))\ntime.sleep(0.2)"))
-    without = "import ctypes, runpy, sys\nctypes.CDLL = lambda name: None\nsys.argv = sys.argv[1:]\n"
-    without += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    without = "import ctypes, os, runpy, sys\nctypes.CDLL = lambda name: None\nsys.argv = sys.argv[1:]\n"
+    without += "sys.path.insert(0, os.path.dirname(sys.argv[0]))\nrunpy.run_path(sys.argv[0], run_name='__main__')"
     with subprocess.Popen(python(without, supervisor.__file__, str(attempt)), stdin=subprocess.PIPE) as process:
         assert process.wait(PATIENCE_SECONDS) == 0
     end = json.loads((attempt / "result.json").read_text())
@@ -370,9 +371,9 @@ def test_growth_is_noticed_although_no_measurement_is_due() -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
-        before = supervisor.Memory(0)
+        before = process_tree.Memory(0)
         before.exceeded()
-        memory = supervisor.Memory(before.peak_bytes + (40 << 20))
+        memory = process_tree.Memory(before.peak_bytes + (40 << 20))
         memory.exceeded()
         memory._measure_due, memory._look_due = float("inf"), 0.0
         assert not memory.exceeded()
@@ -387,9 +388,9 @@ def test_growth_is_noticed_although_no_measurement_is_due() -> None:
 
 
 def test_where_the_kernel_hides_proportional_sizes_resident_ones_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = supervisor._read
-    monkeypatch.setattr(supervisor, "_read", lambda path: b"" if path.endswith("smaps_rollup") else read(path))
-    method, _, used = supervisor.memory_of(os.getpid())
+    read = process_tree.read_file
+    monkeypatch.setattr(process_tree, "read_file", lambda path: b"" if path.endswith("smaps_rollup") else read(path))
+    method, _, used = process_tree.memory_of(os.getpid())
     assert method == "rss"
     assert used == pytest.approx(psutil.Process().memory_info().rss, rel=0.1)
 
@@ -397,8 +398,8 @@ def test_where_the_kernel_hides_proportional_sizes_resident_ones_stand_in(monkey
 def test_the_memory_of_a_process_that_is_gone_is_nothing() -> None:
     with subprocess.Popen(["true"]) as process:
         eventually(lambda: not is_alive(process.pid), "the end of the process")
-        assert supervisor.memory_of(process.pid)[2] == 0
-    assert supervisor.memory_of(process.pid)[2] == 0
+        assert process_tree.memory_of(process.pid)[2] == 0
+    assert process_tree.memory_of(process.pid)[2] == 0
 
 
 # Once and only once
@@ -416,7 +417,7 @@ def test_of_many_supervisors_of_a_job_one_runs_it(tmp_path: Path) -> None:
 
 def test_a_job_whose_driver_is_already_gone_is_not_run(tmp_path: Path) -> None:
     attempt = write_job(tmp_path, "touch", "ran")
-    command = [sys.executable, "-I", "-S", supervisor.__file__, attempt]
+    command = [sys.executable, "-E", "-s", "-S", supervisor.__file__, attempt]
     assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS, check=False).returncode == 0
     end = json.loads((attempt / "result.json").read_text())
     assert (end["end"], end["exit_code"]) == ("driver-died", None)
@@ -425,8 +426,9 @@ def test_a_job_whose_driver_is_already_gone_is_not_run(tmp_path: Path) -> None:
 
 def test_a_supervisor_that_cannot_write_runs_nothing(tmp_path: Path) -> None:
     attempt = write_job(tmp_path, "touch", "ran")
-    no_space = "import resource, runpy, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
-    no_space += "sys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')"
+    no_space = "import os, resource, runpy, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    no_space += "sys.argv = sys.argv[1:]\nsys.path.insert(0, os.path.dirname(sys.argv[0]))\n"
+    no_space += "runpy.run_path(sys.argv[0], run_name='__main__')"
     with subprocess.Popen(python(no_space, supervisor.__file__, str(attempt)), stdin=subprocess.PIPE) as process:
         assert process.wait(PATIENCE_SECONDS) == supervisor.NOTHING_RUN
     assert not (tmp_path / "ran").exists()
@@ -439,9 +441,9 @@ def test_a_supervisor_that_cannot_write_runs_nothing(tmp_path: Path) -> None:
 def test_the_children_are_the_same_by_either_way_to_find_them(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = [subprocess.Popen(["sleep", "60"]) for _ in range(3)]
     try:
-        direct = set(supervisor.children(os.getpid()))
+        direct = set(process_tree.children(os.getpid()))
         monkeypatch.setattr(os.path, "exists", lambda path: False)
-        assert set(supervisor.children(os.getpid())) == direct
+        assert set(process_tree.children(os.getpid())) == direct
         assert direct >= {process.pid for process in processes}
     finally:
         for process in processes:
@@ -455,12 +457,12 @@ def test_a_process_is_identified_whatever_its_name_is() -> None:
     with subprocess.Popen(python(set_name), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        found = supervisor.identity(process.pid)
-        assert supervisor._stat(process.pid)[0] == name
+        found = process_tree.identity(process.pid)
+        assert process_tree.stat_of(process.pid)[0] == name
         expected = psutil.Process(process.pid).create_time() - psutil.boot_time()
         assert found["start_time"] / os.sysconf("SC_CLK_TCK") == pytest.approx(expected, abs=1.5)
         process.kill()
-    assert supervisor.identity(process.pid)["start_time"] is None
+    assert process_tree.identity(process.pid)["start_time"] is None
 
 
 def test_a_signal_goes_only_to_the_process_that_is_meant() -> None:
@@ -479,8 +481,11 @@ def test_a_signal_is_sent_where_the_kernel_has_no_handles(monkeypatch: pytest.Mo
         assert process.wait(PATIENCE_SECONDS) == -signal.SIGKILL
 
 
-def test_the_supervisor_is_written_for_python_3_8_and_its_standard_library() -> None:
-    tree = ast.parse(Path(supervisor.__file__).read_text(), feature_version=(3, 8))
+@pytest.mark.parametrize("module", [supervisor, process_tree], ids=lambda module: module.__name__)
+def test_the_supervisor_is_written_for_python_3_8_and_its_standard_library(module: ModuleType) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text(), feature_version=(3, 8))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+    # Its neighbour it finds by one of two names: in this package, or beside the program.
+    neighbours = {"commands.shipped.process_tree", "process_tree"}
+    assert {name.partition(".")[0] for name in imported - neighbours} <= sys.stdlib_module_names

@@ -16,6 +16,7 @@ from ledger.events import (
     DriverStarted,
     Event,
     GatePolicy,
+    Measured,
     MissingTarget,
     Placed,
     Planned,
@@ -131,6 +132,16 @@ def attempt_recorded(
     """The record of an attempt; see `attempt_result`."""
     values = {"term": 1, "commit": COMMITS[side], **attempt_result(**changes)}
     return AttemptRecorded(shard=shard, side=side, attempt=attempt, **values)
+
+
+def measured(shard: str = "shard-1", side: Side = "candidate", attempt: int = 1, **changes: Any) -> Measured:
+    """What the targets of an attempt needed."""
+    values: dict[str, Any] = {
+        "commit": COMMITS[side], "table": "1" * 64, "targets": 2, "seconds": 1.0, "session_seconds": 0.5,
+        "session_memory_bytes": 2**20, "peak_memory_bytes": 2**21, "memory_basis": "upper-bound",
+        "memory_method": "pss", "sampling_seconds": 0.1, "exceeded": (),
+    }  # fmt: skip
+    return Measured(shard=shard, side=side, attempt=attempt, **values | changes)
 
 
 def record_message(shard: str = "shard-1", side: Side = "candidate", attempt: int = 1, **changes: Any) -> RecordAttempt:

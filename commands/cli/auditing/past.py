@@ -47,7 +47,7 @@ def replay(run: str, policy: str, at: str | None, as_json: bool, store: str | No
         past = opened.past(name, at)
         until = past.position if past else None
         if policy == "current":
-            return _reconsider(opened, name, place.loaded.settings.gate, until, as_json)
+            return _reconsider(opened, name, place.loaded.settings.policy, until, as_json)
         report = summed_up(name, replayed(opened.events(name, 0), opened.evidence, until))
     if as_json:
         emit_json(report)

@@ -149,6 +149,7 @@ def everything_described() -> Iterator[Described]:
 def _documents() -> dict[str, type[Struct]]:
     """What each command prints with --json, by the name of the command."""
     from commands.cli.data.transfer import ExportedArchive, ImportedArchive
+    from commands.cli.measures.read import ReadDocument
     from commands.initializing import Written
     from commands.planning_run import PlanAnswer
     from commands.reconsider import Reconsideration
@@ -156,10 +157,12 @@ def _documents() -> dict[str, type[Struct]]:
     from ledger.backup import Backup
     from ledger.proof.receipt import Receipt
     from projections.gate.why import Why
+    from projections.history.needs import Needs
     from projections.run.diff import RunDiff
     from projections.run.resume import ResumePlan
     from projections.run.story import RunStory
     from projections.run.summary import RunSummary
+    from projections.run.timing import RunTiming
 
     return {
         "backup": Backup,
@@ -173,12 +176,15 @@ def _documents() -> dict[str, type[Struct]]:
         "log-line": LogLine,
         "plan": PlanAnswer,
         "query": QueryDocument,
+        "read": ReadDocument,
         "recover": Receipt,
         "replay": ReplayReport,
         "replay-current": Reconsideration,
         "resume-plan": ResumePlan,
         "show": RunStory,
         "status": RunSummary,
+        "timing": RunTiming,
+        "usage": Needs,
         "verify": VerifyDocument,
         "why": Why,
     }

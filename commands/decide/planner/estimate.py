@@ -15,10 +15,12 @@ UNKNOWN_SECONDS = 1.0
 
 
 class KnownUsage(Struct, frozen=True, kw_only=True):
-    """What is known of a target: time in seconds, and peak memory in bytes unless that is unknown."""
+    """What is known of a target: time in seconds, and peak memory in bytes unless that is unknown; `aged` when it is of
+    long ago."""
 
     seconds: float
     memory_bytes: int | None = None
+    aged: bool = False
 
 
 class Estimated(Struct, frozen=True):
@@ -43,7 +45,7 @@ def complete_usage(targets: Sequence[str], known: Mapping[str, KnownUsage], budg
         usage[target] = Usage(
             memory_bytes=found.memory_bytes or usual_memory,
             seconds=found.seconds,
-            origin="estimated" if found.memory_bytes is None else "measured",
+            origin="estimated" if found.memory_bytes is None else "aged" if found.aged else "measured",
         )
     timeless = sum(target not in known for target in targets)
     weightless = sum(one.origin == "estimated" for one in usage.values())

@@ -15,7 +15,7 @@ from msgspec import MsgspecError, Struct
 
 from commands.effects.history import tables
 from ledger.errors import EvidenceDamaged, LedgerError, NewerFormat
-from ledger.events import STREAM, AttemptRecorded
+from ledger.events import STREAM, AttemptRecorded, Measured
 from ledger.record import RecordedEvent
 from ledger.store.api import Links
 from ledger.store.reader import Reader
@@ -23,7 +23,14 @@ from ledger.tables import CaseTable
 from ledger.values import Digest
 from projections.history.results import OutcomeRow, TargetRow, has_results
 from projections.history.runs import RunRow, run_row
-from projections.history.usage import TargetUsage, latest_usage
+from projections.history.usage import (
+    FRESH_RUNS,
+    LATEST_ATTEMPTS,
+    SessionUsage,
+    TargetUsage,
+    latest_usage,
+    session_usage,
+)
 
 FILE = "history.sqlite"
 BATCH_EVENTS = 1000
@@ -59,11 +66,16 @@ class Taken(NamedTuple):
     digest: Digest
 
 
+SESSIONS = 20
+"""A session's own usage is that of so many attempts, the newest ones."""
+
+
 class Usage(Struct, frozen=True):
-    """Usage by target, and its `basis`: the ledger sequence up to which it was read, for the header of what is decided
-    on it."""
+    """Usage by target, that of a session without any, and its `basis`: the ledger sequence up to which it was read, for
+    the header of what is decided on it."""
 
     targets: dict[str, TargetUsage]
+    session: SessionUsage
     basis: int
 
 
@@ -146,6 +158,8 @@ class History:
             return 0
         past = self._runs.get(recorded.header.stream)
         past.apply(recorded)
+        if isinstance(event, Measured):
+            tables.insert_session(self._connection, recorded.sequence, event)
         if not isinstance(event, AttemptRecorded) or event.table is None or not has_results(event):
             return 0
         try:
@@ -176,7 +190,10 @@ class History:
                     f"run {row.run} has events that this version does not know",
                     "use the version of ledger that wrote them, or a newer one",
                 )
-        return Usage(latest_usage(self.targets()), self.taken().sequence)
+        rows = self._guarded(tables.select_latest(self._connection, LATEST_ATTEMPTS))
+        fresh_from = tables.first_of_latest_runs(self._connection, FRESH_RUNS)
+        session = session_usage(tables.select_sessions(self._connection, SESSIONS))
+        return Usage(latest_usage(rows, fresh_from), session, self.taken().sequence)
 
     def close(self) -> None:
         """Close the file."""

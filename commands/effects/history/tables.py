@@ -4,19 +4,19 @@ Names of targets and tests are kept once, and numbered as they first appear; so 
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from ledger.events import TAGS, AttemptRecorded
+from ledger.events import TAGS, AttemptRecorded, Measured
 from ledger.record import RecordedEvent
 from ledger.tables import CaseTable
 from projections.history.results import OutcomeRow, TargetRow, case_results, target_results
 from projections.history.runs import PastRun
 
-HISTORY_VERSION = 1
+HISTORY_VERSION = 2
 APPLICATION_ID = 0x6C656468
 
 SCHEMA = (
@@ -27,9 +27,10 @@ SCHEMA = (
     "CREATE TABLE targets (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
     "CREATE TABLE tests (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
     """CREATE TABLE uses (target INTEGER, sequence INTEGER, cause TEXT, duration_seconds REAL,
-       peak_memory_bytes INTEGER, PRIMARY KEY (target, sequence)) WITHOUT ROWID""",
+       peak_memory_bytes INTEGER, memory_basis TEXT, PRIMARY KEY (target, sequence)) WITHOUT ROWID""",
     """CREATE TABLE outcomes (test INTEGER, sequence INTEGER, outcome TEXT, duration_seconds REAL, reruns INTEGER,
        PRIMARY KEY (test, sequence)) WITHOUT ROWID""",
+    "CREATE TABLE sessions (sequence INTEGER PRIMARY KEY, duration_seconds REAL, memory_bytes INTEGER)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {HISTORY_VERSION}",
 )
@@ -39,9 +40,10 @@ _NAMES_MAX = 100_000
 
 _TARGETS = (
     "SELECT a.run, t.name, a.side, a.shard, a.attempt, a.commit_id, u.cause, u.duration_seconds, u.peak_memory_bytes,"
-    " a.sequence FROM targets t JOIN uses u ON u.target = t.id JOIN attempts a ON a.sequence = u.sequence"
-    " {} ORDER BY t.id, u.sequence"
+    " u.memory_basis, a.sequence FROM targets t JOIN uses u ON u.target = t.id"
+    " JOIN attempts a ON a.sequence = u.sequence {} ORDER BY t.id, u.sequence"
 )
+_LATEST = "WHERE u.sequence IN (SELECT sequence FROM uses WHERE target = t.id ORDER BY sequence DESC LIMIT {})"
 _OUTCOMES = (
     "SELECT a.run, t.name, a.side, a.shard, a.attempt, a.commit_id, o.outcome, o.duration_seconds, o.reruns,"
     " a.sequence FROM tests t JOIN outcomes o ON o.test = t.id JOIN attempts a ON a.sequence = o.sequence"
@@ -117,9 +119,32 @@ def insert_results(
     connection.execute("INSERT INTO attempts VALUES (?,?,?,?,?,?)", attempt)
     uses = [(targets.number(name), sequence, *rest) for name, *rest in target_results(event, table)]
     outcomes = [(tests.number(name), sequence, *rest) for name, *rest in case_results(table)]
-    connection.executemany("INSERT OR REPLACE INTO uses VALUES (?,?,?,?,?)", uses)
+    connection.executemany("INSERT OR REPLACE INTO uses VALUES (?,?,?,?,?,?)", uses)
     connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?)", outcomes)
     return len(uses) + len(outcomes)
+
+
+def insert_session(connection: sqlite3.Connection, sequence: int, event: Measured) -> None:
+    """Write what an attempt took besides its targets."""
+    values = (sequence, event.session_seconds, event.session_memory_bytes)
+    connection.execute("INSERT INTO sessions VALUES (?,?,?)", values)
+
+
+def select_latest(connection: sqlite3.Connection, attempts: int) -> Iterator[TargetRow]:
+    """What the targets used in so many attempts each, the newest ones, in the order of `select_targets`."""
+    return _target_rows(connection.execute(_TARGETS.format(_LATEST.format(attempts))))
+
+
+def select_sessions(connection: sqlite3.Connection, attempts: int) -> list[tuple[float, int | None]]:
+    """What so many attempts, the newest ones, took besides their targets."""
+    query = "SELECT duration_seconds, memory_bytes FROM sessions ORDER BY sequence DESC LIMIT ?"
+    return connection.execute(query, (attempts,)).fetchall()
+
+
+def first_of_latest_runs(connection: sqlite3.Connection, runs: int) -> int:
+    """The sequence at which the newest so many runs begin; 0 when there are not more than that."""
+    row = connection.execute("SELECT first FROM runs ORDER BY first DESC LIMIT 1 OFFSET ?", (runs - 1,)).fetchone()
+    return row[0] if row else 0
 
 
 def select_runs(connection: sqlite3.Connection) -> Iterator[PastRun]:
@@ -130,8 +155,12 @@ def select_runs(connection: sqlite3.Connection) -> Iterator[PastRun]:
 
 def select_targets(connection: sqlite3.Connection, run: str | None) -> Iterator[TargetRow]:
     """What the targets used, of one run or of all; each target's rows in the order of their sequence."""
+    return _target_rows(_select(connection, _TARGETS, run))
+
+
+def _target_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[TargetRow]:
     names = TargetRow.__struct_fields__
-    return (TargetRow(**dict(zip(names, row, strict=True))) for row in _select(connection, _TARGETS, run))
+    return (TargetRow(**dict(zip(names, row, strict=True))) for row in rows)
 
 
 def select_outcomes(connection: sqlite3.Connection, run: str | None) -> Iterator[OutcomeRow]:

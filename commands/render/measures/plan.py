@@ -1,6 +1,7 @@
 """A plan by usage as text."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from commands.decide.planner import LowerBound, UsagePlan, UsageShard
 from commands.render.words import clipped, count, counted, memory, safe, seconds, short, wrapped
@@ -9,19 +10,32 @@ MOST_SHARDS = 40
 MOST_TARGETS = 3
 
 
-def plan_lines(
-    candidate: str, ref: str, budget_origin: str, plan: UsagePlan, assumptions: Iterable[str], width: int
-) -> list[str]:
+class PlanFacts(NamedTuple):
+    """What a plan is of, where its budget and its usage come from, and what each shard needs besides its targets."""
+
+    candidate: str
+    ref: str
+    budget_origin: str
+    usage_origin: str
+    session_seconds: float
+    session_memory_bytes: int
+
+
+def plan_lines(known: PlanFacts, plan: UsagePlan, assumptions: Iterable[str], width: int) -> list[str]:
     """What is planned, how good it is, its shards, and what it rests on."""
     targets = sum(plan.origins.values())
     lines = wrapped(
-        f"plan {plan.plan_id[:12]} of {short(candidate)} ({ref}): {count(targets, 'target')} in "
+        f"plan {plan.plan_id[:12]} of {short(known.candidate)} ({known.ref}): {count(targets, 'target')} in "
         f"{count(len(plan.shards), 'shard')}",
         width,
     )
     facts = (
-        ("budget", f"{memory(plan.budget_bytes)} of memory a shard ({budget_origin})"),
-        ("usage", counted(plan.origins)),
+        (
+            "budget",
+            f"{memory(plan.budget_bytes + known.session_memory_bytes)} of memory a shard ({known.budget_origin})",
+        ),
+        ("usage", f"{counted(plan.origins)} ({known.usage_origin})"),
+        *_session(known),
         ("longest", f"{seconds(plan.makespan_seconds)}, {_beside(plan)}"),
         ("bound", f"{seconds(plan.bound.seconds)}: {_bound(plan.bound)}"),
     )
@@ -37,6 +51,14 @@ def plan_lines(
     for note in notes:
         lines += wrapped(f"note: {note}", width, " " * 6)
     return lines
+
+
+def _session(known: PlanFacts) -> Iterable[tuple[str, str]]:
+    if known.session_seconds or known.session_memory_bytes:
+        yield (
+            "session",
+            f"{seconds(known.session_seconds)} and {memory(known.session_memory_bytes)} more in every shard",
+        )
 
 
 def _beside(plan: UsagePlan) -> str:

@@ -8,13 +8,16 @@ pytest-xdist, `record-gw0.jsonl`. Each line is an array: kind, process, number o
     worker      the name of a process that this one starts
     items       index of the first item, target, [[path, variant], ...] of items that follow each other
     collection  target, path, outcome, first line, message: a collector that failed or was skipped
-    start       index of the item that begins
+    loaded      target, began, ended: a file that was imported and searched for tests
+    start       index of the item that begins, time
     case        index, [phase, ...] of the item that ended; a phase is [when, outcome, duration in seconds] and, unless
-                it simply passed, [..., reason of the expected failure or null, first line, message, is a subtest]
+                it simply passed, [..., reason of the expected failure or null, first line, message, is a subtest]; time
     crash       outcome, first line, message: a process died under a test
     trouble     first line, message: an internal error, an interrupt, or a conftest that cannot be imported
     wrong-tree  [[module, file], ...]: some of the modules that were loaded from outside the tree under test
     end         exit status, whether the loop over the tests came to its end
+
+Times are seconds of the machine's monotonic clock.
 
 The settings come in the environment and are taken out of it at once, so that a pytest which a test starts records
 nothing: LEDGER_RECORD_DIRECTORY (without it the plug-in does nothing), LEDGER_TARGETS_FILE (a JSON object: `targets`,
@@ -30,12 +33,13 @@ import os
 import pathlib
 import platform
 import sys
+import time
 from collections.abc import Generator, Iterable
 from typing import Any
 
 import pytest
 
-FORMAT = 1
+FORMAT = 2
 MAIN = "main"
 SETTINGS = ("RECORD_DIRECTORY", "TARGETS_FILE", "TREE", "CHECKOUT", "OTHER_TREE", "FIRST_PARTY")
 WORKER_INPUT = "release_ledger"
@@ -82,6 +86,7 @@ class Recorder:
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._quoted_process = self._encode(process)
         self._open, self._write, self._fstat, self._getpid = os.open, os.write, os.fstat, os.getpid
+        self._clock = time.monotonic
         self._descriptor, self._identity = -1, (0, 0)
         self._number = 0
         self._indexes: dict[pytest.Item, int] = {}
@@ -126,7 +131,10 @@ class Recorder:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
+        began = self._clock()
         outcome = yield
+        if isinstance(collector, pytest.File) and not isinstance(collector, pytest.Package):
+            self._write_line("loaded", f"{self._encode(self._target(collector))},{began:.4f},{self._clock():.4f}]")
         if outcome.excinfo is None:
             report = outcome.get_result()
             if report.outcome != "passed":
@@ -149,13 +157,13 @@ class Recorder:
             index = self._indexes[item]
         phases: list[str] = []
         self._phases = phases
-        self._write_line("start", f"{index}]")
+        self._write_line("start", f"{index},{self._clock():.4f}]")
         yield
         self._phases = None
         # The modules come first: a case that is on record as ended has always been checked for its tree.
         if nextitem is None or nextitem.path is not item.path:
             self._record_wrong_tree()
-        self._write_line("case", f"{index},[{','.join(phases)}]]")
+        self._write_line("case", f"{index},[{','.join(phases)}],{self._clock():.4f}]")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when not in ("setup", "call", "teardown"):

@@ -16,7 +16,9 @@ Golden = Callable[[str, str], None]
 
 WIDE, NARROW = 120, 50
 COMMANDS = (
-    "", "config", "diff", "explain", "gate", "init", "log", "plan", "replay", "resume", "show", "status", "stop", "why",
+    "", "config", "diff", "explain", "gate", "init", "log", "plan", "read", "replay", "resume", "show", "status",
+    "stop",
+    "why",
 )  # fmt: skip
 
 REDACTED = (
@@ -31,6 +33,7 @@ REDACTED = (
     (re.compile(r"\[\d/\d\]"), "[0/0]"),
     (re.compile(r"ROOT/work/[0-9a-f]{32}"), "ROOT/work/LEDGER"),
     (re.compile(r"(platform linux|plugins:) .*"), r"\1 ..."),
+    (re.compile(r"\b\d+ MiB \("), "9 MiB ("),
 )
 
 

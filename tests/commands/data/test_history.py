@@ -11,7 +11,6 @@ from typing import TypeVar
 from unittest.mock import patch
 
 import pytest
-from msgspec import structs
 
 from commands.effects.history import cache, tables
 from commands.effects.history.cache import FILE, History, open_history, remove
@@ -22,8 +21,6 @@ from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.reader import Reader
 from ledger.store.writer import Writer
 from ledger.tables import CaseTable, decode_document
-from projections.history.results import TargetRow
-from projections.history.usage import TargetUsage, latest_usage
 from tests.ledger.stores import edited, newer_program, place_file, run_python
 from tests.support.gates import Suite
 from tests.support.ledgers import SUITE, add_run, begin, make_ledger
@@ -270,20 +267,6 @@ def test_usage_is_what_was_measured_last_with_the_sequence_that_it_was_read_at(l
     assert usage.targets["a.py"].measurements == 6
     assert usage.targets["c.py"].peak_memory_bytes == 2**20
     assert see(ledger, lambda history: history.usage().basis, until=30) == 30
-
-
-def test_an_attempt_that_did_not_measure_a_target_says_nothing_about_its_usage() -> None:
-    def row(sequence: int, **changes: object) -> TargetRow:
-        known = TargetRow(
-            run="r", target="a.py", side="candidate", shard="s", attempt=1, commit="c" * 40, cause=None,
-            duration_seconds=float(sequence), peak_memory_bytes=None, sequence=sequence,
-        )  # fmt: skip
-        return structs.replace(known, **changes)
-
-    rows = [row(1, peak_memory_bytes=7), row(2), row(3, cause="time-limit"), row(4, target="b.py", cause="lost")]
-    assert latest_usage(rows) == {
-        "a.py": TargetUsage(duration_seconds=2.0, peak_memory_bytes=7, measurements=2, commit="c" * 40, sequence=2)
-    }
 
 
 def test_events_of_a_newer_program_are_counted_and_nothing_is_decided_on_them(ledger: Path) -> None:

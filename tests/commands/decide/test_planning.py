@@ -2,16 +2,24 @@
 
 import json
 import random
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.decide.planner import PlanRequest, Usage, plan_shards_by_usage
 from commands.decide.planning import PLANNER, TARGETS_PER_SHARD, plan_shards
 from commands.messages import Refusal
 from ledger.events import GatePolicy
-from ledger.tables import Inventory, Plan, decode_document, encode_document
+from ledger.tables import (
+    Inventory,
+    KnownTarget,
+    MemoryBasis,
+    Plan,
+    UsageTable,
+    decode_document,
+    encode_document,
+)
 from ledger.values import Side
 from tests.support.makers import inventory, inventory_target
 
@@ -94,27 +102,83 @@ def test_a_candidate_without_tests_is_refused() -> None:
     assert refused.value.hint
 
 
-def test_with_usage_the_shards_are_those_of_the_planner_by_usage_and_the_plan_says_what_it_rests_on() -> None:
-    candidate = ["c.py", "a.py", "b.py"]
-    usage = {
-        name: Usage(memory_bytes=100, seconds=time) for name, time in zip(candidate, (30.0, 10.0, 20.0), strict=True)
-    }
-    request = PlanRequest(targets=tuple(candidate), usage=usage, budget_bytes=200, count=2)
-    sides = _side("candidate", candidate), _side("baseline", ["b.py", "z.py"])
-    made = plan_shards(*sides, DIGESTS, GatePolicy(shards=1), request)
-    assert (made.policy, made.usage_plan) == ("usage/1", plan_shards_by_usage(request).plan_id)
-    assert (made.makespan_seconds, made.bound_seconds, made.warnings[0][:12]) == (30.0, 30.0, "every target")
+def known(seconds: dict[str, float], memory_bytes: int = 100) -> UsageTable:
+    """What earlier runs tell of targets that ran alone, and of a session of 2 s and 50 bytes."""
+    rows = tuple(KnownTarget(name, time, memory_bytes, "alone", False) for name, time in sorted(seconds.items()))
+    return UsageTable(session_seconds=2.0, session_memory_bytes=50, targets=rows)
+
+
+def plan_by(usage: UsageTable, candidate: list[str], baseline: list[str], machine_bytes: int, **policy: Any) -> Plan:
+    """The plan by usage of sides with these targets."""
+    sides = _side("candidate", candidate), _side("baseline", baseline)
+    return plan_shards(*sides, DIGESTS, GatePolicy(**policy), usage, machine_bytes)
+
+
+def test_with_usage_the_shards_are_balanced_by_time_and_the_plan_says_what_it_rests_on() -> None:
+    usage = known({"c.py": 30.0, "a.py": 10.0, "b.py": 20.0, "gone.py": 99.0})
+    made = plan_by(usage, ["c.py", "a.py", "b.py"], ["b.py", "z.py"], 500, shards=2)
+    assert made.policy == "usage/1"
+    assert len(made.usage_plan) == 64
+    assert (made.makespan_seconds, made.bound_seconds, made.session_seconds) == (32.0, 32.0, 2.0)
+    assert made.origins == {"measured": 3, "aged": 0, "estimated": 0}
     assert [(shard.candidate, shard.baseline) for shard in made.shards] == [
         (("a.py", "b.py"), ("b.py",)), (("c.py",), ()),
     ]  # fmt: skip
-    assert [(shard.planned_memory_bytes, shard.planned_seconds) for shard in made.shards] == [(200, 30.0), (100, 30.0)]
+    assert [(shard.planned_memory_bytes, shard.planned_seconds) for shard in made.shards] == [(250, 32.0), (150, 32.0)]
     assert decode_document(encode_document(made), Plan) == made
 
 
-def test_a_plan_by_usage_for_other_targets_than_the_candidates_is_a_bug_that_is_found() -> None:
-    request = PlanRequest(targets=("a.py",), usage={"a.py": Usage(memory_bytes=1, seconds=1.0)}, budget_bytes=1)
-    with pytest.raises(AssertionError, match="loses, doubles or adds"):
-        plan_shards(_side("candidate", ["a.py", "b.py"]), _side("baseline", []), DIGESTS, GatePolicy(), request)
+def test_targets_that_no_run_tells_of_are_estimated_and_the_plan_says_so() -> None:
+    made = plan_by(known({"a.py": 10.0}), ["a.py", "new.py"], [], 1000)
+    assert made.origins == {"measured": 1, "aged": 0, "estimated": 1}
+    assert any("1 target of unknown time planned with 10 s" in warning for warning in made.warnings)
+
+
+def test_a_number_of_shards_without_room_becomes_a_larger_one_and_the_plan_says_so() -> None:
+    made = plan_by(
+        known({"a.py": 1.0, "b.py": 1.0, "c.py": 1.0}), ["a.py", "b.py", "c.py"], [], 300, shards=1, parallel=1
+    )
+    assert len(made.shards) == 2
+    assert made.warnings[0].startswith("2 shards instead of the 1 that were asked for")
+
+
+@pytest.mark.parametrize(("basis", "said"), [("alone", True), ("at-least", True), ("upper-bound", False)])
+def test_a_target_above_the_budget_is_planned_alone_and_only_a_bound_from_above_is_no_warning(
+    basis: MemoryBasis, said: bool
+) -> None:
+    rows = (KnownTarget("a.py", 1.0, 10**6, basis, False), KnownTarget("b.py", 1.0, 5, "alone", False))
+    usage = UsageTable(session_seconds=0.0, session_memory_bytes=0, targets=rows)
+    made = plan_by(usage, ["a.py", "b.py"], [], 1000, parallel=1)
+    assert [shard.candidate for shard in made.shards] == [("a.py",), ("b.py",)]
+    assert made.shards[0].planned_memory_bytes == 1000
+    assert any(warning.startswith("a.py needs") for warning in made.warnings) == said
+
+
+@given(
+    told=st.dictionaries(
+        NAMES,
+        st.tuples(
+            st.floats(0, 1e6), st.none() | st.integers(1, 10**7), st.sampled_from(get_args(MemoryBasis)), st.booleans()
+        ),
+        max_size=12,
+    ),
+    candidate=st.lists(NAMES, min_size=1, max_size=12, unique=True),
+    machine_bytes=st.integers(0, 10**6),
+    session_bytes=st.integers(0, 10**6),
+    shards=st.integers(0, 5),
+    parallel=st.integers(1, 4),
+)
+def test_whatever_is_known_a_gate_gets_a_plan_within_its_budget(
+    told: dict[str, tuple[float, int | None, MemoryBasis, bool]], candidate: list[str],
+    machine_bytes: int, session_bytes: int, shards: int, parallel: int,
+) -> None:  # fmt: skip
+    rows = tuple(KnownTarget(name, *row) for name, row in sorted(told.items()))
+    usage = UsageTable(session_seconds=1.0, session_memory_bytes=session_bytes, targets=rows)
+    made = plan_by(usage, candidate, candidate[:3], machine_bytes, shards=shards, parallel=parallel)
+    assert sorted(target for shard in made.shards for target in shard.candidate) == sorted(candidate)
+    assert made.budget_bytes is not None
+    assert all((shard.planned_memory_bytes or 0) <= made.budget_bytes for shard in made.shards)
+    assert made == plan_by(usage, candidate[::-1], candidate[:3], machine_bytes, shards=shards, parallel=parallel)
 
 
 def test_a_plan_without_usage_is_stored_as_it_always_was() -> None:

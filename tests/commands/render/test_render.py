@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from commands.causes import CAUSES
 from commands.render.events import describe, event_line
@@ -45,6 +46,7 @@ from tests.support.makers import (
     begun,
     collections,
     driver_started,
+    measured,
     placed,
     planned,
     recorded,
@@ -177,7 +179,7 @@ EVERY_EVENT: list[Event] = [
     Collected(side="candidate", commit="c" * 40, attempt=1, inventory="1", targets=2, cases=9, errors=("a.py",)),
     planned(), *placed("shard-1"), attempt_started(targets=("a.py",)),
     attempt_recorded(missing={"a.py": "lost"}, detail="in a.py::t", counts={"failed": 1, "passed": 2}),
-    verdict_decided("failed", counts={"introduced": 1}),
+    measured(), verdict_decided("failed", counts={"introduced": 1}),
     Quarantined(what="ledger", place="quarantine/1", digest="1", size_bytes=9, reason="event-changed",
                 kept_sequence=4, lost=(LostEvents(stream="a", first=1, last=2, tags={"placed": 2}),)),
 ]  # fmt: skip
@@ -205,6 +207,14 @@ def test_every_event_has_words_in_one_safe_line(event: Event) -> None:
         (EVERY_EVENT[6], "from gate, number 1, 2 jobs owed"),
         (EVERY_EVENT[9], "candidate: 9 cases in 2 targets, 1 target with errors"),
         (planned(), "2 targets in 1 shard"),
+        (
+            structs.replace(planned(), makespan_seconds=90.0, origins={"measured": 2, "aged": 0}),
+            "2 targets in 1 shard, the longest 1 min 30 s; 2 measured",
+        ),
+        (
+            measured(exceeded=("a.py",)),
+            "shard-1/candidate attempt 1: 2 targets in 1.0 s, the session 500 ms; 2 MiB (pss); out of memory: a.py",
+        ),
         (attempt_started(targets=("a.py",)), "shard-1/candidate attempt 1 on local, 1 target still owed"),
         (attempt_recorded(counts={"passed": 2}), "shard-1/candidate attempt 1 complete; 2 passed; 1.5 s"),
         (attempt_recorded(cause="lost", measured=0), "shard-1/candidate attempt 1 unmeasured (lost); 1.5 s"),

@@ -248,7 +248,7 @@ class TestOtherPlanner:
             )
             for shard in plan.shards
         )
-        event = structs.replace(recorded.event, policy="usage/1", plan=digest, shards=shards)
+        event = structs.replace(recorded.event, policy="other/1", plan=digest, shards=shards)
         changed = Past(past.events, {**past.evidence, digest: data}).with_event(recorded.header.position, event)
         return at(changed, recorded.header.position)
 
@@ -256,7 +256,7 @@ class TestOtherPlanner:
         """A plan with these targets on both sides of its shards."""
         held = decode_document(past.evidence[past.first(Planned).event.plan], Plan)
         made = tuple(ShardTargets(shard=f"s{n}", candidate=one, baseline=one) for n, one in enumerate(shards))
-        return structs.replace(held, policy="usage/1", shards=made)
+        return structs.replace(held, policy="other/1", shards=made)
 
     def test_a_partition_of_another_planner_is_no_agreement(self, past: Past) -> None:
         finding = self.planned(past, self.plan(past, ("b.py", "a.py")))
@@ -285,7 +285,7 @@ class TestOtherPlanner:
 
     def test_a_plan_that_is_gone_is_no_agreement(self, past: Past) -> None:
         recorded = past.first(Planned)
-        changed = past.with_event(recorded.header.position, structs.replace(recorded.event, policy="usage/1"))
+        changed = past.with_event(recorded.header.position, structs.replace(recorded.event, policy="other/1"))
         finding = at(changed.without_evidence(recorded.event.plan), recorded.header.position)
         assert (finding.outcome, finding.reason) == ("not-derivable", "evidence-damaged")
 

@@ -29,7 +29,8 @@ class Record:
     def __init__(self, process: str = "main") -> None:
         self.process = process
         self.lines: list[str] = []
-        self.add("process", 1, "9.0.0", "3.11.0")
+        self.now = 100.0
+        self.add("process", 2, "9.0.0", "3.11.0")
 
     def add(self, kind: str, *fields: Any) -> "Record":
         self.lines.append(json.dumps([kind, self.process, len(self.lines) + 1, *fields]))
@@ -41,7 +42,12 @@ class Record:
         return self
 
     def case(self, index: int, phases: list[list[Any]]) -> "Record":
-        return self.add("start", index).add("case", index, phases)
+        self.start(index)
+        self.now += sum(phase[2] for phase in phases)
+        return self.add("case", index, phases, self.now)
+
+    def start(self, index: int) -> "Record":
+        return self.add("start", index, self.now)
 
     def data(self) -> bytes:
         return "".join(line + "\n" for line in self.lines).encode()

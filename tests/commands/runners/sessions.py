@@ -36,7 +36,7 @@ def ended(code: int, name: str = "job") -> JobEnd:
         exit_code=None if code < 0 else code,
         signal=-code if code < 0 else None,
         started_at="2026-01-01T00:00:00.000000Z",
-        duration_seconds=1.0,
+        duration_seconds=10.0,
         peak_memory_bytes=None,
         memory_method="",
     )

@@ -119,7 +119,7 @@ ENDS = [end for end in get_args(End) if end != "exited"]
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_death_leaves_what_was_finished_and_names_what_was_running(end: str) -> None:
-    record = Record().items(A, B).case(0, PASSED).add("start", 1)
+    record = Record().items(A, B).case(0, PASSED).start(1)
     dead = replace(ended(0), end=end, exit_code=None, signal=9, detail="a note of the supervisor")
     reading = read(record, dead)
     assert (reading.complete, reading.cause, reading.measured_targets) == (False, end, 1)
@@ -233,7 +233,7 @@ def test_a_test_that_two_workers_report_has_the_worse_result() -> None:
 
 @pytest.mark.parametrize("again", [PASSED, FAILED])
 def test_a_crash_under_a_test_is_not_mended_by_a_result_from_elsewhere(again: list[list[Any]]) -> None:
-    first = Record("gw0").items(A, B).case(0, PASSED).add("start", 1)
+    first = Record("gw0").items(A, B).case(0, PASSED).start(1)
     second = Record("gw1").items(A, B).case(1, again).add("end", 0, True)
     main = controller(first, second).add("crash", "failed", "worker 'gw0' crashed", "").add("end", 1, True)
     reading = read(b"\n".join((first.data(), second.data(), main.data())), 1)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from msgspec import structs
 
-from ledger.events import AttemptRecorded, GatePolicy, VerdictDecided
+from ledger.events import AttemptRecorded, GatePolicy, MachinePolicy, PlanPolicy, VerdictDecided
 from ledger.tables import ClassTable, decode_document
 from projections.gate.verdict import judge_cases
 from projections.registry import RunViews
@@ -18,6 +18,8 @@ from tests.support.worlds import World, worlds
 PASSING = {"a.py": File({"t": "passed"}), "b.py": File({"t": "passed"})}
 BROKEN = Suite({**PASSING, "a.py": File({"t": "failed"})}, PASSING)
 MENDED = Suite(PASSING, PASSING)
+
+GROUPS = ("plan", "machine")
 
 
 def compared(gate: PureGate) -> ComparedRun:
@@ -72,7 +74,17 @@ def test_every_rule_that_changed_is_listed() -> None:
     assert differing(diff.policy) == {
         "rounds": ("2", "5"), "flaky": ("warn", "block"), "memory_limit_bytes": ("0", "1073741824"),
     }  # fmt: skip
-    assert [fact.name for fact in diff.policy] == list(GatePolicy.__struct_fields__)
+    assert [fact.name for fact in diff.policy] == [name for name in GatePolicy.__struct_fields__ if name not in GROUPS]
+
+
+def test_the_rules_of_a_group_are_listed_one_by_one() -> None:
+    policies = GatePolicy(plan=PlanPolicy(), machine=MachinePolicy()), GatePolicy(plan=PlanPolicy(spawn_shards=7))
+    diff = diff_runs(*(compared(finished(MENDED, policy)) for policy in policies))
+    names = [f"plan.{name}" for name in PlanPolicy.__struct_fields__]
+    names += [f"machine.{name}" for name in MachinePolicy.__struct_fields__]
+    assert [fact.name for fact in diff.policy if "." in fact.name] == names
+    assert differing(diff.policy)["plan.spawn_shards"] == ("3", "7")
+    assert differing(diff.policy)["machine.headroom_percent"] == ("150", "")
 
 
 def test_commits_and_how_they_were_named_are_compared() -> None:

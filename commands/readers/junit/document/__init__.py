@@ -1,0 +1,1 @@
+"""The document itself: its bytes, its elements and their words."""

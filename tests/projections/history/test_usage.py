@@ -1,0 +1,97 @@
+"""Usage over runs: what a target is known to need, from its latest attempts, whatever became of them."""
+
+from statistics import median
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.tables import KnownTarget
+from projections.history.results import TargetRow
+from projections.history.usage import (
+    LATEST_ATTEMPTS,
+    RAISE_FACTOR,
+    SessionUsage,
+    latest_usage,
+    session_usage,
+    usage_table,
+)
+
+
+def row(sequence: int, **changes: Any) -> TargetRow:
+    """What one attempt says of a.py."""
+    values: dict[str, Any] = {
+        "run": "r", "target": "a.py", "side": "candidate", "shard": "s", "attempt": 1, "commit": f"{sequence:040}",
+        "cause": None, "duration_seconds": float(sequence), "peak_memory_bytes": None, "memory_basis": "none",
+        "sequence": sequence,
+    }  # fmt: skip
+    return TargetRow(**values | changes)
+
+
+def alone(sequence: int, used: int) -> TargetRow:
+    return row(sequence, peak_memory_bytes=used, memory_basis="alone")
+
+
+def bound(sequence: int, used: int) -> TargetRow:
+    return row(sequence, peak_memory_bytes=used, memory_basis="upper-bound")
+
+
+def out_of_memory(sequence: int, used: int) -> TargetRow:
+    return row(sequence, cause="memory-limit", peak_memory_bytes=used, memory_basis="at-least")
+
+
+@pytest.mark.parametrize(
+    ("rows", "memory"),
+    [
+        ([alone(1, 5), alone(2, 9), alone(3, 7)], (9, "alone")),
+        ([bound(1, 5), bound(2, 9)], (5, "upper-bound")),
+        ([bound(1, 500), alone(2, 9), bound(3, 4)], (9, "alone")),
+        ([row(1), row(2)], (None, "none")),
+        ([alone(1, 5), out_of_memory(2, 9)], (9 * RAISE_FACTOR, "at-least")),
+        ([bound(1, 100), out_of_memory(2, 9)], (100, "at-least")),
+        ([out_of_memory(1, 9), alone(2, 5)], (5, "alone")),
+        ([out_of_memory(1, 9)], (9 * RAISE_FACTOR, "at-least")),
+        ([out_of_memory(1, 9), out_of_memory(2, 20)], (20 * RAISE_FACTOR, "at-least")),
+        ([alone(1, 5), row(2, cause="time-limit", peak_memory_bytes=99, memory_basis="upper-bound")], (5, "alone")),
+    ],
+)
+def test_the_memory_of_a_target_is_what_is_known_best(rows: list[TargetRow], memory: tuple[int | None, str]) -> None:
+    usage = latest_usage(rows)["a.py"]
+    assert (usage.peak_memory_bytes, usage.memory_basis) == memory
+
+
+def test_an_attempt_that_did_not_measure_a_target_says_nothing_about_it() -> None:
+    rows = [row(1), row(2), row(3, cause="time-limit"), row(4, target="b.py", cause="lost")]
+    usage = latest_usage(rows)
+    assert sorted(usage) == ["a.py"]
+    assert (usage["a.py"].duration_seconds, usage["a.py"].measurements, usage["a.py"].sequence) == (1.5, 2, 2)
+
+
+def test_what_none_of_the_newest_runs_measured_is_aged() -> None:
+    assert not latest_usage([row(7)], fresh_from=7)["a.py"].aged
+    assert latest_usage([row(6), row(9, cause="lost")], fresh_from=7)["a.py"].aged
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1e6)), min_size=1, max_size=3 * LATEST_ATTEMPTS))
+def test_the_time_of_a_target_is_the_median_of_its_latest_measurements(told: list[tuple[bool, float]]) -> None:
+    rows = [
+        row(number, duration_seconds=seconds, cause=None if measured else "lost")
+        for number, (measured, seconds) in enumerate(told, start=1)
+    ]
+    known = [seconds for measured, seconds in told[-LATEST_ATTEMPTS:] if measured]
+    usage = latest_usage(rows)
+    assert (usage["a.py"].duration_seconds if usage else None) == (median(known) if known else None)
+
+
+def test_a_session_is_the_median_of_the_newest_attempts() -> None:
+    assert session_usage([]) == SessionUsage()
+    assert session_usage([(1.0, None), (9.0, 10), (2.0, 30)]) == SessionUsage(duration_seconds=2.0, memory_bytes=20)
+
+
+def test_the_document_lists_the_targets_in_byte_order() -> None:
+    usage = latest_usage([row(1, target="b.py"), row(2, target="a.py")])
+    table = usage_table(usage, SessionUsage(duration_seconds=1.0, memory_bytes=2))
+    assert [(row.target, row.seconds) for row in table.targets] == [("a.py", 2.0), ("b.py", 1.0)]
+    assert table.targets[0] == KnownTarget("a.py", 2.0, None, "none", False)
+    assert (table.session_seconds, table.session_memory_bytes) == (1.0, 2)
