@@ -19,7 +19,7 @@ from ledger.errors import LedgerError
 from ledger.events import COLLECTION, AttemptStarted, GatePolicy
 from ledger.evidence import EvidenceStore
 from ledger.tables import Inventory, InventoryTarget, Plan, decode_document, encode_document
-from ledger.values import Digest, Side
+from ledger.values import Digest, Side, TestId
 from projections.registry import RunViews
 
 KEY_FILE = "evidence-key"
@@ -59,7 +59,8 @@ class LocalAttempts:
             targets = self._targets(views, attempt)
             argv = adapter.run_command(self._settings, ready.python, directory / "tmp")
             targets_file = directory / "targets.json"
-            targets_file.write_text(adapter.targets_document(targets, _suspects(views, attempt)), "utf-8")
+            document = adapter.targets_document(targets, _suspects(views, attempt), _tests(attempt) or ())
+            targets_file.write_text(document, "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(targets_file)
         policy = _limited(views.run.policy, attempt)
         key = self._workplace.evidence_key(ready, argv, environment, directory, policy.memory_limit_bytes)
@@ -123,7 +124,13 @@ class LocalAttempts:
         requested = self._targets(views, attempt)
         inventory = self._inventory(views.gate.inventories[attempt.side].inventory)
         reading = read_attempt(
-            record, end, side=attempt.side, commit=attempt.commit, requested=requested, inventory=inventory
+            record,
+            end,
+            side=attempt.side,
+            commit=attempt.commit,
+            requested=requested,
+            inventory=inventory,
+            tests=_tests(attempt),
         )
         hints = (self._hint(line.line) for line in reading.failures)
         return replace(
@@ -193,6 +200,11 @@ def _job(
         idle_limit_seconds=policy.idle_limit_seconds,
         memory_limit_bytes=policy.memory_limit_bytes,
     )
+
+
+def _tests(attempt: AttemptStarted) -> tuple[TestId, ...] | None:
+    """The only tests that the attempt was asked for; None for all of its targets."""
+    return None if attempt.tests is None else tuple(map(TestId.parse, attempt.tests))
 
 
 def _limited(policy: GatePolicy, attempt: AttemptStarted) -> GatePolicy:

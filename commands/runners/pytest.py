@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from commands.config.settings import RunnerSettings
-from ledger.values import Digest
+from ledger.values import Digest, TestId
 
 ADAPTER = "pytest/1"
 
@@ -19,6 +19,7 @@ PROBE = _SHIPPED / "probe.py"
 PLUGIN_DIRECTORY = _SHIPPED / "pytest_plugin"
 _PLUGIN = "release_ledger_pytest"
 _CACHE_OPTION = "cache_dir="
+_REPEATED = re.compile(r"(.*)#\d+", re.DOTALL)
 
 _SIGNS = (
     ("pyproject.toml", r"^\s*\[\s*tool\.pytest\b", "configures pytest"),
@@ -85,9 +86,19 @@ def run_command(settings: RunnerSettings, python: Path, cache_directory: Path) -
     return _command(settings, python, cache_directory)
 
 
-def targets_document(targets: Sequence[str], last: Sequence[str] = ()) -> str:
-    """What the plug-in reads of the targets: their paths relative to the tree, and those that run after all others."""
-    return json.dumps({"targets": targets, "last": last})
+def targets_document(targets: Sequence[str], last: Sequence[str] = (), tests: Iterable[TestId] = ()) -> str:
+    """What the plug-in reads of the targets: their paths relative to the tree, and those that run after all others.
+
+    Of a target with some of its tests in `tests`, only these run. Tests of one name are told apart by their order, so
+    all of them run together.
+    """
+    cases: dict[str, list[tuple[tuple[str, ...], str | None]]] = {}
+    for test in tests:
+        names = cases.setdefault(test.target, [])
+        names.append((test.path, test.variant))
+        if test.variant is not None and (repeated := _REPEATED.fullmatch(test.variant)):
+            names += [(test.path, repeated[1]), *([] if repeated[1] else [(test.path, None)])]
+    return json.dumps({"targets": targets, "last": last, **({"cases": cases} if cases else {})})
 
 
 def _command(settings: RunnerSettings, python: Path, cache_directory: Path, *more: str) -> tuple[str, ...]:

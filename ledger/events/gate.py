@@ -82,7 +82,8 @@ class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
     """Intent to run one side of a shard. `targets` is None for all of its targets, else the ones still owed.
 
     `reserved_bytes` is the memory that is set aside for it, `memory_limit_bytes` and `time_limit_seconds` are what ends
-    it; None where the run's policy alone says so, which holds for runs of older programs.
+    it; None where the run's policy alone says so, which holds for runs of older programs. `tests` are the only tests of
+    the targets that run, in text form; None for all.
     """
 
     shard: str
@@ -95,6 +96,7 @@ class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True):
     reserved_bytes: int | None = None
     memory_limit_bytes: int | None = None
     time_limit_seconds: float | None = None
+    tests: tuple[str, ...] | None = None
 
 
 class MissingTarget(Struct, frozen=True, array_like=True):

@@ -21,8 +21,8 @@ Times are seconds of the machine's monotonic clock.
 
 The settings come in the environment and are taken out of it at once, so that a pytest which a test starts records
 nothing: LEDGER_RECORD_DIRECTORY (without it the plug-in does nothing), LEDGER_TARGETS_FILE (a JSON object: `targets`,
-the files to run, relative to the tree, and `last`, those of them that run after the others; without it nothing is left
-out), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and LEDGER_FIRST_PARTY (top-level names, separated by commas).
+the files to run, relative to the tree, `last`, those of them that run after the others, and `cases`, for files of which
+not all is to run the [path, variant] of what is; without it nothing is left out), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and LEDGER_FIRST_PARTY (top-level names, separated by commas).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Recorder:
         targets = self._targets
         if targets:
             paths = [(self._tree.relative(str(item.path)), item) for item in items]
-            held = [(targets.is_last(path), item) for path, item in paths if targets.hold(path)]
+            held = [(targets.is_last(path), item) for path, item in paths if targets.take(path, item)]
             items[:] = [item for _, item in sorted(held, key=lambda pair: pair[0])]
 
     @pytest.hookimpl(optionalhook=True)
@@ -255,11 +255,15 @@ class Recorder:
 class Targets:
     """The files that are to be run (a whole directory can be one), and the directories that lead to them.
 
-    Those of `last` run after all others: they are suspected to kill the process.
+    Those of `last` run after all others: they are suspected to kill the process. Of the files in `cases` only the
+    tests with these names run.
     """
 
-    def __init__(self, targets: list[str], last: list[str]) -> None:
+    def __init__(self, targets: list[str], last: list[str], cases: dict[str, list[Any]] | None = None) -> None:
         self._targets = frozenset(targets)
+        self._cases = {
+            target: {(tuple(path), variant) for path, variant in names} for target, names in (cases or {}).items()
+        }
         self._last = frozenset(last)
         self._directories = {"."}
         for target in targets:
@@ -268,6 +272,14 @@ class Targets:
     def hold(self, path: str) -> bool:
         """Whether the path is a target or below one."""
         return path in self._targets or any(parent in self._targets for parent in parents_of(path))
+
+    def take(self, path: str, item: pytest.Item) -> bool:
+        """Whether this item of a file is to run."""
+        names = self._cases.get(path)
+        if names is None:
+            return self.hold(path)
+        ((inner, variant),) = names_of([item])
+        return (tuple(inner), variant) in names
 
     def is_last(self, path: str) -> bool:
         """Whether the path is to run after the others."""

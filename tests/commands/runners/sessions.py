@@ -15,6 +15,7 @@ from commands.executors.api import JobEnd
 from commands.readers.pytest_lines import AttemptReading, CollectionReading, read_attempt, read_collection
 from commands.runners import pytest as adapter
 from ledger.tables import CaseRow, Inventory
+from ledger.values import TestId
 
 PYTHON = Path(os.environ.get("LEDGER_TEST_PYTHON", sys.executable))
 COMMIT = "c" * 40
@@ -73,13 +74,19 @@ class Project:
         assert reading.complete, (reading.cause, reading.detail, self.log)
         return Inventory(side="candidate", commit=COMMIT, targets=reading.targets)
 
-    def run(self, *targets: str, inventory: Inventory | None = None, **options: object) -> AttemptReading:
-        """Run targets, all that the inventory has if none is given, and read what that gave."""
+    def run(
+        self,
+        *targets: str,
+        inventory: Inventory | None = None,
+        tests: tuple[TestId, ...] | None = None,
+        **options: object,
+    ) -> AttemptReading:
+        """Run targets, all that the inventory has if none is given, or only some tests; and read what that gave."""
         planned = inventory or self.inventory(**options)
         requested = targets or tuple(target.target for target in planned.targets)
         settings = self._settings(options)
         command = adapter.run_command(settings, self.python, self.directory / "cache")
-        record = self._session(command, options, requested)
+        record = self._session(command, {**options, "tests": tests}, requested)
         return read_attempt(
             record,
             ended(self.exit_code),
@@ -87,6 +94,7 @@ class Project:
             commit=COMMIT,
             requested=requested,
             inventory=planned,
+            tests=tests,
         )
 
     def _settings(self, options: Mapping[str, object]) -> RunnerSettings:
@@ -123,7 +131,9 @@ class Project:
         if targets is not None:
             last = options.get("last", ())
             assert isinstance(last, tuple)
-            (attempt / "targets.json").write_text(adapter.targets_document(targets, last), "utf-8")
+            tests = options.get("tests", None) or ()
+            assert isinstance(tests, tuple)
+            (attempt / "targets.json").write_text(adapter.targets_document(targets, last, tests), "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(attempt / "targets.json")
         finished = subprocess.run(
             command,
