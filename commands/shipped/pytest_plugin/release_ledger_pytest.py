@@ -22,7 +22,8 @@ Times are seconds of the machine's monotonic clock.
 The settings come in the environment and are taken out of it at once, so that a pytest which a test starts records
 nothing: LEDGER_RECORD_DIRECTORY (without it the plug-in does nothing), LEDGER_TARGETS_FILE (a JSON object: `targets`,
 the files to run, relative to the tree, `last`, those of them that run after the others, and `cases`, for files of which
-not all is to run the [path, variant] of what is; without it nothing is left out), LEDGER_TREE, LEDGER_CHECKOUT, LEDGER_OTHER_TREE and LEDGER_FIRST_PARTY (top-level names, separated by commas).
+not all is to run the [path, variant] of what is; without it nothing is left out), LEDGER_TREE, LEDGER_CHECKOUT,
+LEDGER_OTHER_TREE and LEDGER_FIRST_PARTY (top-level names, separated by commas).
 """
 
 from __future__ import annotations
