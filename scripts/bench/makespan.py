@@ -55,7 +55,7 @@ def _git(checkout: Path, *arguments: str) -> None:
 
 def gated(checkout: Path, variables: dict[str, str], candidate: str, baseline: str) -> dict[str, Any]:
     """Where the time of one more gate went."""
-    gate = [LEDGER, "gate", candidate, "--baseline", baseline]
+    gate = (str(LEDGER), "gate", candidate, "--baseline", baseline)
     subprocess.run(gate, cwd=checkout, env=variables, capture_output=True, check=False)
     told = subprocess.run(
         [LEDGER, "timing", "--json"], cwd=checkout, env=variables, capture_output=True, text=True, check=True
