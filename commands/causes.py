@@ -43,7 +43,8 @@ CAUSES: dict[str, Cause] = {
     ),
     "not-started": Cause(
         "The command of the attempt could not be executed.",
-        "Check that the interpreter in `python` exists and can be executed, and that the disk is not full.",
+        "Check that the interpreter in `python`, or the program in `command`, exists and can be executed, and that the "
+        "disk is not full. For an argument list that is too long, use more shards.",
     ),
     "no-room": Cause(
         "The attempt was not started, because this machine had no memory or no slot left for it.",
@@ -71,8 +72,8 @@ CAUSES: dict[str, Cause] = {
         "Repair what the detail names, often a conftest. " + _LOG,
     ),
     "nothing-collected": Cause(
-        "pytest found no tests where there should be some.",
-        "Check `paths` and `arguments` in the ledger's settings, and the `testpaths` of the project.",
+        "No tests were found where there should be some.",
+        "Check `paths` and `arguments`, or `targets` and `list`, in [runner], and the `testpaths` of pytest.",
     ),
     "exit-code-unexpected": Cause(
         "The exit code is not one of the runner's.", "Find the plug-in or the code that sets it. " + _LOG
@@ -130,6 +131,26 @@ CAUSES: dict[str, Cause] = {
     ),
     "python-missing": Cause(
         "There is no interpreter to run the tests with.", "Name one in `python`, or make one in `prepare`."
+    ),
+    "list-failed": Cause(
+        "The command that lists the targets failed.",
+        "Run `list` of [runner] in a checkout of this commit. " + _LOG,
+    ),
+    "list-invalid": Cause(
+        "The list of targets holds what cannot be one, or breaks off.",
+        "Let `list` of [runner] print one target a line, in UTF-8, none beginning with a minus.",
+    ),
+    "version-unknown": Cause(
+        "The command that tells the version of the test runner failed.",
+        "Correct `version` in [runner], or let `prepare` install what it names.",
+    ),
+    "link-in-the-way": Cause(
+        "A path of the tree that is to lead to what `prepare` installed cannot be made.",
+        "Correct `links` in [runner], or take the file that is in its place out of git.",
+    ),
+    "report-not-fresh": Cause(
+        "There is a report in the tree before the tests have run, so nobody could tell it from theirs.",
+        "Take it out of git, and see to it that `prepare` leaves none.",
     ),
     "worktree-failed": Cause(
         "The files of this side could not be laid out in a worktree.",
@@ -212,6 +233,31 @@ CAUSES: dict[str, Cause] = {
     ),
     "plan-empty": Cause("Nothing was to run, so nothing was measured.", "Leave out attempts without targets."),
     "not-run": Cause("The attempt ended before it came to this target.", "Resume the run; what is owed runs again."),
+    "interference": Cause(
+        "The test fails among others and passes alone, so another test or its order makes it fail.",
+        "Look for state that the tests of its shard share; `ledger why TEST` shows every run.",
+    ),
+    "rerun-not-read": Cause(
+        "The re-run that would tell whether the test fails again gave no result.",
+        "Resume the run; what is owed runs again. `ledger why TEST` shows every run.",
+    ),
+    "rerun-hidden": Cause(
+        "The test failed, and was skipped or expected to fail when it was run again, which tells nothing.",
+        "Look for what makes it skip; it may depend on other tests or on the time.",
+    ),
+    "too-many-failures": Cause(
+        "More tests newly fail than are run again, so that a gate comes to its end; the others count as new failures.",
+        "Repair what was found first.",
+    ),
+    "same-cause": Cause(
+        "The same cause left most parts without any result, so it is the change or the machine; these were not tried "
+        "again.",
+        "Look at what `ledger status` says of them, repair that, and resume the run: they are tried again then.",
+    ),
+    "same-failure": Cause(
+        "Most tests that were run again fail again in the same way, so it is the change; no more were run again.",
+        "Repair what they have in common first. All of these failures count as new.",
+    ),
 }  # fmt: skip
 
 REFUSALS: dict[str, Cause] = {
@@ -224,6 +270,9 @@ REFUSALS: dict[str, Cause] = {
     "not-planned": Cause("Nothing can be placed or started before there is a plan.", "Resume the run."),
     "pool-empty": Cause("No member of the pool can run a shard.", "Add a member to the pool."),
     "attempt-unknown": Cause("An attempt that was never promised cannot be recorded.", "Resume the run."),
+    "not-rerun": Cause(
+        "Tests failed that may have to be run again, so there is no verdict yet.", "Resume the run."
+    ),
     "not-settled": Cause("Attempts are still owed or running, so there is no verdict yet.", "Resume the run."),
     "budget-invalid": Cause("The memory budget of a shard is not above 0.", "Name one, such as 2GiB."),
     "shard-count-invalid": Cause(
@@ -240,8 +289,50 @@ REFUSALS: dict[str, Cause] = {
         "The targets do not fit into the number of shards; the message says whether that is proved.",
         "Allow more shards or a larger budget.",
     ),
+    "mute-test-invalid": Cause(
+        "What is to be muted is not one test; whole files are never muted.",
+        "Name a test such as tests/test_a.py::test_name, or one variant of it.",
+    ),
+    "mute-test-unknown": Cause(
+        "No run of this ledger has ever seen the test that is to be muted.",
+        "Write its name as `ledger query inventory` does.",
+    ),
+    "mute-incomplete": Cause(
+        "A muting has an owner and a reason, each one line of text, and so has taking it back.", "Give each of them."
+    ),
+    "mute-date-invalid": Cause("The last day of a muting is not a date.", "Give a date such as 2030-01-31."),
+    "mute-expired": Cause("The last day of the muting is over already.", "Name a later day."),
+    "mute-too-long": Cause(
+        "A muting lasts at most `mutes.days_max` days, so that nothing stays muted for ever.",
+        "Name an earlier day, and repair the test until then.",
+    ),
+    "already-muted": Cause(
+        "A valid muting covers this test already.", "To change it, take it back with `ledger unmute` and mute it anew."
+    ),
+    "mutes-full": Cause(
+        "As many tests are muted as `mutes.count_max` allows.",
+        "Repair one of them and take its muting back; `ledger mutes` proposes those that have passed again and again.",
+    ),
+    "not-muted": Cause("No valid muting has that name or is of that test.", "`ledger mutes` lists what is muted."),
+    "mute-ambiguous": Cause("The test is muted more than once, under several conditions.", "Name one of the mutings."),
 }  # fmt: skip
 """The codes of rules that say no; `nothing-collected` is among the causes."""
+
+NOTES: dict[str, Cause] = {
+    "load": Cause(
+        "The test passed again, but only after an attempt at it ran out of time: it needs a machine that is not busy.",
+        "Raise the time limit of the test, or make it faster.",
+    ),
+    "fails-differently": Cause(
+        "The test fails on both sides, but not with the same message, so the change may hide behind an old failure.",
+        "Compare the two messages with `ledger why TEST`.",
+    ),
+    "unstable-variant": Cause(
+        "Only one side has this variant of the test, although the sides share others: its name may change by itself.",
+        "Give the parameters fixed ids, without dates, numbers that shift or addresses.",
+    ),
+}
+"""What else there is to say of a case; a note never changes a verdict."""
 
 _NEWER = "Replay it with the version of ledger that wrote it, or a newer one."
 _VERIFY = "Look at both answers, and check the ledger against a head that was noted elsewhere."

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from commands.config.sources import from_repository
 from commands.config.template import template
-from commands.runners import pytest as adapter
+from commands.runners.detect import recognised
 from commands.wiring import Home
 from ledger.errors import LedgerError, StoreUnwritable
 
@@ -41,20 +41,21 @@ def initialize(home: Home) -> Written:
     target = toplevel / FILE
     if from_repository(toplevel) is not None:
         raise _configured(target if target.exists() else toplevel / "pyproject.toml")
-    reason = adapter.detect(toplevel)
-    if reason is None:
+    found = recognised(toplevel)
+    if found is None:
         raise RunnerUnknown(
             f"no test runner was recognised in {toplevel}",
-            "ledger knows pytest: it looks for its configuration, a conftest.py, or files named test_*.py",
+            'ledger knows pytest, vitest, bun and go by their files; with `runner = "command"` in a ledger.toml it '
+            "runs any other that writes JUnit reports",
         )
     try:
         with target.open("x", encoding="utf-8") as file:
-            file.write(template("pytest", toplevel.name, [reason]))
+            file.write(template(found.settings, toplevel.name, [found.reason]))
     except FileExistsError:
         raise _configured(target) from None
     except OSError as failure:
         raise StoreUnwritable(f"{target} cannot be written: {failure.strerror}", "check its directory") from failure
-    return Written(str(target), "pytest", reason)
+    return Written(str(target), found.name, found.reason)
 
 
 def _configured(file: Path) -> AlreadyInitialized:

@@ -41,8 +41,8 @@ def plan_commit(home: Home, ref: str, wishes: Wishes) -> PlanAnswer:
     Without a file, the plan is made from what earlier runs of this ledger measured, as a gate's is. Raises
     UsageFileInvalid, CollectionFailed, and the Refusals of the planner.
     """
-    known, origin = _known(home, wishes)
     commit = home.git.resolve(ref)
+    known, origin = _known(home, commit, wishes)
     budget, budget_origin = _budget(home, wishes)
     targets = collect_targets(home, commit)
     request, assumptions = planning_request(targets, known, home.loaded.settings.policy, budget, strict=True)
@@ -60,7 +60,7 @@ def plan_commit(home: Home, ref: str, wishes: Wishes) -> PlanAnswer:
     )
 
 
-def _known(home: Home, wishes: Wishes) -> tuple[UsageTable, str]:
+def _known(home: Home, commit: Commit, wishes: Wishes) -> tuple[UsageTable, str]:
     """What is known of targets, and where from."""
     if wishes.usage is not None:
         rows = (
@@ -68,7 +68,7 @@ def _known(home: Home, wishes: Wishes) -> tuple[UsageTable, str]:
             for name, one in sorted(read_usage(wishes.usage).items())
         )
         return UsageTable(session_seconds=0.0, session_memory_bytes=0, targets=tuple(rows)), "the file"
-    known = known_usage(home) if home.ledger_file.exists() else None
+    known = known_usage(home, commit) if home.ledger_file.exists() else None
     if known is None or not known.table.targets:
         nothing = UsageTable(session_seconds=0.0, session_memory_bytes=0, targets=())
         return nothing, "nothing was measured yet; until then a gate cuts shards of equal numbers"

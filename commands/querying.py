@@ -41,5 +41,11 @@ def ask(
     only = opened.find_run(run) if run else None
     then = opened.past(only, at) if only else None
     with opened.history(then.sequence if then else opened.sequence_at(at)) as history:
-        rows = {"runs": history.runs, "targets": history.targets, "outcomes": history.outcomes}[query.name](only)
+        histories = {
+            "runs": history.runs,
+            "targets": history.targets,
+            "outcomes": history.outcomes,
+            "flaky": history.flaky,
+        }
+        rows: Iterator[Struct] = histories[query.name](only)
         yield Answer(query, only, history.taken().sequence, matching(rows, wanted))

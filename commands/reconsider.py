@@ -1,7 +1,7 @@
 """What today's rules would say of the past: the verdicts of a run, decided again under another policy.
 
-The evidence is what was measured then. Where today's rules ask for more than was measured they give `unmeasured`, or
-would not decide yet.
+The evidence is what was measured then, and the mutings are those of then. Where today's rules ask for more than was
+measured they give `unmeasured`, or would not decide yet.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, structs
 
 from commands.decide.base import Decided
-from commands.messages import Judge, Refusal
-from commands.replay import Evidence, Load, NotAnswered, Step, derive, refuse_unknown, steps
+from commands.messages import Refusal
+from commands.replay import Evidence, Load, NotAnswered, Step, asked, derive, refuse_unknown, steps
 from ledger.errors import EvidenceDamaged
 from ledger.events import GatePolicy, VerdictDecided
 from ledger.record import RecordedEvent
@@ -75,7 +75,7 @@ def _reconsidered(
     )
     try:
         refuse_unknown(step)
-        decided = derive(Judge(stream=place.header.stream), _under(step.views, policy), evidence)
+        decided = derive(asked(step, evidence), _under(step.views, policy), evidence)
         now, table = _verdict_of(decided)
         classes = changed_classes(_recorded_table(recorded, evidence), table)
     except Refusal as refusal:
@@ -86,8 +86,8 @@ def _reconsidered(
 
 
 def _under(views: RunViews, policy: GatePolicy) -> RunViews:
-    """The same views, had the run been started under this policy."""
-    started = structs.replace(views.run.begun, policy=policy)
+    """The same views, had the run been started under this policy; what was run again then, no rule of today changes."""
+    started = structs.replace(views.run.begun, policy=structs.replace(policy, rerun=views.run.policy.rerun))
     return structs.replace(views, run=structs.replace(views.run, started=started))
 
 

@@ -35,7 +35,7 @@ from ledger.events import POLICY_VERSION, TAGS, Event, Planned, Unknown, Verdict
 from ledger.record import RecordedEvent
 from ledger.tables import Document, Inventory, Plan, decode_document
 from ledger.values import SIDES, Digest
-from projections.gate.classes import TABLE_VERSION
+from projections.gate.classes import TABLE_VERSIONS
 from projections.registry import RunViews
 
 Outcome = Literal["agree", "disagree", "not-derivable"]
@@ -177,30 +177,30 @@ def refuse_unknown(step: Step) -> None:
 
 
 def _finding(step: Step, evidence: Evidence) -> Finding:
-    asked: Message | None = None
+    message: Message | None = None
     told = tuple(one.event for one in step.events)
     try:
         refuse_unknown(step)
         _refuse_other_rules(step)
-        asked = _asked(step, evidence)
+        message = asked(step, evidence)
         _refuse_other_planner(step, evidence)
-        again, refused = _answer(asked, step.views, evidence)
+        again, refused = _answer(message, step.views, evidence)
     except NotAnswered as why:
-        return _found(step, asked, why.outcome, reason=why.reason, detail=why.detail)
+        return _found(step, message, why.outcome, reason=why.reason, detail=why.detail)
     if again == told and not refused:
-        return _found(step, asked, "agree")
+        return _found(step, message, "agree")
     both = {"recorded": _shown(told), "derived": _shown(again, refused)}
-    return _found(step, asked, "disagree", reason="answer-differs", **both)
+    return _found(step, message, "disagree", reason="answer-differs", **both)
 
 
-def _found(step: Step, asked: Message | None, outcome: Outcome, **more: Any) -> Finding:
+def _found(step: Step, message: Message | None, outcome: Outcome, **more: Any) -> Finding:
     first, last = step.events[0], step.events[-1]
     return Finding(
         first=first.header.position,
         last=last.header.position,
         sequence=first.sequence,
         command=first.header.command,
-        message=str(type(asked).__struct_config__.tag) if asked else "",
+        message=str(type(message).__struct_config__.tag) if message else "",
         tags=tuple(one.header.tag for one in step.events),
         outcome=outcome,
         **more,
@@ -219,12 +219,13 @@ def _refuse_other_rules(step: Step) -> None:
         detail = f"decided under policy version {policy!r}; this build has {POLICY_VERSION!r}"
         raise NotAnswered("not-derivable", "policy-unknown", detail)
     for one in step.events:
-        if isinstance(one.event, VerdictDecided) and one.event.table != TABLE_VERSION:
-            detail = f"decided by the table {one.event.table!r}; this build has {TABLE_VERSION!r}"
+        if isinstance(one.event, VerdictDecided) and one.event.table not in TABLE_VERSIONS:
+            known = " and ".join(map(repr, TABLE_VERSIONS))
+            detail = f"decided by the table {one.event.table!r}; this build has {known}"
             raise NotAnswered("not-derivable", "table-unknown", detail)
 
 
-def _asked(step: Step, evidence: Evidence) -> Message:
+def asked(step: Step, evidence: Evidence) -> Message:
     """The message that all events of the command name, as long as it is one for this stream and this command."""
     header = step.events[0].header
     if not header.message:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import Struct
 
 from commands.config.load import Loaded, load_settings, store_location, usable_processors
-from commands.config.settings import RunnerSettings
+from commands.config.settings import decode_runner
+from commands.effects.clock import Clock
 from commands.effects.git import Git, NotARepository
 from commands.effects.locks import LockHeld, OwnedLock, is_held, owner_details, read_owner
 from commands.render.words import safe
@@ -21,7 +22,7 @@ from ledger.evidence import EvidenceStore
 from ledger.record import Actor, RecordedEvent, Stamp
 from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.reader import Reader
-from ledger.tables import CaseTable, ClassTable, Document, UsageTable, decode_document, encode_document
+from ledger.tables import CaseTable, ClassTable, Document, decode_document, encode_document
 from ledger.values import Commit, Digest, Side
 from projections.registry import RunViews
 from projections.run.lookup import find_run
@@ -31,13 +32,15 @@ from projections.run.summary import RunSummary, summarize_run
 if TYPE_CHECKING:
     from commands.driver import Driver
     from commands.effects.history.cache import History
+    from commands.effects.history.known import Known
     from commands.effects.ports import StopReason
     from commands.loop import Loop
-    from commands.messages import Message
+    from commands.messages import Judge, Message
     from ledger.store.writer import Writer
 
 LOG_LINES = 12
 MEMBER_LOCK = "member-local.lock"
+RECOVERY = "recover"
 
 
 class VerdictMissing(LedgerError):
@@ -224,6 +227,7 @@ class Workshop(Struct, frozen=True):
     loop: "Loop"
     evidence: EvidenceStore
     ledger_id: str
+    who: str
 
 
 @contextmanager
@@ -233,21 +237,43 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
     Raises LockHeld when another process works here, ForeignLedger for another project's ledger, RecoveryUnfinished when
     a recovery of it was cut short.
     """
+    owner = owner_details(run, Clock().utc_now())
+    with (
+        OwnedLock(home.directory / "locks" / MEMBER_LOCK, owner),
+        OwnedLock(home.run_lock(run), owner),
+        _opened(home, owner) as workshop,
+    ):
+        yield workshop
+
+
+@contextmanager
+def open_desk(home: Home) -> Iterator[Workshop]:
+    """The ledger open for what people decide, while runs may be driven.
+
+    Raises LedgerMissing, LockHeld while it is recovered, and what `open_workshop` raises. A recovery and this look for
+    each other after they took their own locks, so that nothing is written to a file that is being moved.
+    """
+    home.require_ledger()
+    owner = owner_details(STREAM, Clock().utc_now())
+    member = home.directory / "locks" / MEMBER_LOCK
+    with OwnedLock(home.run_lock(STREAM), owner):
+        if is_held(member) and read_owner(member).get("run") == RECOVERY:
+            raise LockHeld(member, read_owner(member))
+        with _opened(home, owner) as workshop:
+            yield workshop
+
+
+@contextmanager
+def _opened(home: Home, owner: Mapping[str, object]) -> Iterator[Workshop]:
+    """The ledger open for writing, begun when there is none; the locks are the caller's."""
     import socket
 
-    from commands.effects.clock import Clock
     from commands.loop import Loop
     from commands.messages import CreateLedger
     from ledger import __version__
 
     clock = Clock()
-    owner = owner_details(run, clock.utc_now())
-    with (
-        OwnedLock(home.directory / "locks" / MEMBER_LOCK, owner),
-        OwnedLock(home.run_lock(run), owner),
-        _open_writer(home) as writer,
-        Reader.open(home.ledger_file) as reader,
-    ):
+    with _open_writer(home) as writer, Reader.open(home.ledger_file) as reader:
         evidence = EvidenceStore(home.directory / EVIDENCE)
         actor = Actor(who=str(owner["user"]), host=socket.gethostname(), tool=f"ledger {__version__}")
         loop = Loop(reader, writer, evidence, clock, actor)
@@ -259,7 +285,7 @@ def open_workshop(home: Home, run: str) -> Iterator[Workshop]:
         else:
             ledger_id = identity.ledger_id
             _check_project(home, identity.project, identity.root_commit)
-        yield Workshop(home, loop, evidence, ledger_id)
+        yield Workshop(home, loop, evidence, ledger_id, actor.who)
 
 
 @contextmanager
@@ -270,11 +296,10 @@ def standstill(home: Home) -> Iterator[Stamp]:
     """
     import socket
 
-    from commands.effects.clock import Clock
     from ledger import __version__
 
     clock = Clock()
-    owner = owner_details("recover", clock.utc_now())
+    owner = owner_details(RECOVERY, clock.utc_now())
     locks = home.directory / "locks"
     with OwnedLock(locks / MEMBER_LOCK, owner):
         for lock in sorted(locks.glob("run-*.lock")):
@@ -320,12 +345,14 @@ def build_driver(
     from commands.effects.signals import StopRequests
     from commands.effects.worktrees import work_root
     from commands.executors.local import LocalExecutor
+    from commands.runners.choice import runner_of
 
     git, begun = workshop.home.git, workshop.loop.views(run).run.begun
-    runner = decode_document(workshop.evidence.get(begun.config), RunnerSettings)
+    settings = decode_runner(workshop.evidence.get(begun.config))
+    runner = runner_of(settings)
     root = work_root(workshop.home.loaded.settings, workshop.ledger_id, git.toplevel)
     commits: dict[Side, Commit] = {"candidate": begun.candidate, "baseline": begun.baseline}
-    workplace = Workplace(git, runner, root, workshop.ledger_id, run, commits)
+    workplace = Workplace(git, settings, runner, root, workshop.ledger_id, run, commits)
     workplace.reap(lambda other: is_held(workshop.home.run_lock(other)))
     executor = LocalExecutor()
     slots = max(usable_processors(), workshop.loop.views(run).run.policy.parallel)
@@ -337,9 +364,9 @@ def build_driver(
         yield Driver(
             workshop.loop,
             executor,
-            LocalAttempts(git, runner, workplace, workshop.evidence),
+            LocalAttempts(git, settings, runner, workplace, workshop.evidence),
             machine,
-            gathered=_Gathering(workshop, note),
+            gathered=_Gathering(workshop, begun.candidate, note),
             stop_requested=_Announced(requests.requested, note),
             preparing=requests.preparing,
             changed=changed,
@@ -357,43 +384,52 @@ def build_driver(
 class _Gathering:
     """Adds to a message what earlier runs tell and what this machine has, where the message asks for that."""
 
-    def __init__(self, workshop: Workshop, note: Callable[[str], None]) -> None:
-        self._workshop, self._note = workshop, note
+    def __init__(self, workshop: Workshop, candidate: Commit, note: Callable[[str], None]) -> None:
+        self._workshop, self._commit, self._note = workshop, candidate, note
 
     def __call__(self, message: "Message") -> "Message":
         from msgspec.structs import replace
 
-        from commands.messages import MakePlan
+        from commands.messages import Judge, MakePlan
 
+        if isinstance(message, Judge):
+            return self._with_mutes(message)
         if not isinstance(message, MakePlan):
             return message
         message = replace(message, machine_bytes=machine_memory_bytes())
         try:
-            known = known_usage(self._workshop.home)
+            known = known_usage(self._workshop.home, self._commit)
         except LedgerError as error:
             # A plan without it is worse, but it is a plan.
-            self._note(f"what earlier runs measured is not used for the plan: {error.message}")
+            self._note(f"what is known of the tests' times is not used for the plan: {error.message}")
             return message
         if not known.table.targets:
             return message
         digest = self._workshop.evidence.put_bytes(encode_document(known.table))
         return replace(message, usage=digest, basis=known.basis)
 
+    def _with_mutes(self, message: "Judge") -> "Judge":
+        from commands.effects.people.mutes import with_mutes
 
-class Known(Struct, frozen=True):
-    """What earlier runs tell of targets, and the ledger sequence up to which they were asked."""
+        try:
+            return with_mutes(message, self._workshop.loop.views, self._workshop.evidence, Clock().utc_now()[:10])
+        except LedgerError as error:
+            # What is muted blocks then, which is the safe side.
+            self._note(f"no muting is taken into account: {error.message}")
+            return message
 
-    table: UsageTable
-    basis: int
 
+def known_usage(home: Home, commit: Commit) -> "Known":
+    """What is known of the targets of a commit, from the ledger's runs and from the file that the settings name.
 
-def known_usage(home: Home) -> Known:
-    """What the ledger's runs tell of targets. Raises LedgerMissing, NewerFormat, and what a damaged history raises."""
-    from projections.history.usage import usage_table
+    Raises LedgerMissing, NewerFormat, UsageFileInvalid, and what a damaged history raises.
+    """
+    from commands.effects.history.known import known_targets
 
+    plan = home.loaded.settings.plan
+    durations = home.git.file(commit, plan.durations_file) if plan.durations_file else None
     with home.open_ledger() as opened, opened.history() as history:
-        usage = history.usage()
-    return Known(usage_table(usage.targets, usage.session), usage.basis)
+        return known_targets(history, plan.split_seconds, durations)
 
 
 def machine_memory_bytes() -> int:
@@ -425,15 +461,17 @@ def collect_targets(home: Home, commit: Commit) -> tuple[str, ...]:
     from commands.effects.sides import Workplace
     from commands.effects.worktrees import work_root
     from commands.executors.local import LocalExecutor
+    from commands.runners.choice import runner_of
 
     settings = home.loaded.settings
     root = work_root(settings, PLANS, home.git.toplevel)
-    workplace = Workplace(home.git, settings.runner, root, PLANS, secrets.token_hex(8), {"candidate": commit})
+    runner = runner_of(settings.runner)
+    workplace = Workplace(home.git, settings.runner, runner, root, PLANS, secrets.token_hex(8), {"candidate": commit})
     # What died without tidying up left its checkout; whatever still lives is not provably dead.
     workplace.reap(lambda other: False)
     executor = LocalExecutor()
     try:
-        reading = collect_once(executor, workplace, settings.runner, settings.gate, "candidate")
+        reading = collect_once(executor, runner, workplace, settings.gate, "candidate")
     finally:
         executor.close()
         workplace.remove()

@@ -19,7 +19,8 @@ class InventoryTarget(Struct, frozen=True, kw_only=True):
 
     `cases` are its tests in the order of collection; `error` is the collection error, if any; `skipped` the reason when
     the whole target skips itself at collection, so that its tests exist but cannot be listed. `kept` says of a target
-    of the baseline whether the candidate has the file with the same bytes, collected or not.
+    of the baseline whether the candidate has the file with the same bytes, collected or not. A target without all of
+    these comes from a runner that cannot list its tests: only its reports tell them.
     """
 
     target: str
@@ -28,6 +29,11 @@ class InventoryTarget(Struct, frozen=True, kw_only=True):
     error: str | None = None
     skipped: str | None = None
     kept: bool | UnsetType = UNSET
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the collection tells which tests the target has, or why not."""
+        return bool(self.cases) or self.error is not None or self.skipped is not None
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
@@ -82,8 +88,16 @@ class CaseTable(Struct, frozen=True, kw_only=True):
     cases: tuple[CaseRow, ...]
 
 
+class PlannedPart(Struct, frozen=True, array_like=True):
+    """A part of a target, by its name, with the tests that it runs on each side."""
+
+    part: str
+    candidate: tuple[TestId, ...]
+    baseline: tuple[TestId, ...]
+
+
 class ShardTargets(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The targets of a shard, per side, in the order in which they run.
+    """The targets of a shard, per side, in the order in which they run; `parts` are those that are part of a target.
 
     A planner by usage says what the candidate's targets are planned to need in one go, and when to give up on them.
     """
@@ -94,6 +108,7 @@ class ShardTargets(Struct, frozen=True, kw_only=True, omit_defaults=True):
     planned_memory_bytes: int | None = None
     planned_seconds: float | None = None
     deadline_seconds: int | None = None
+    parts: tuple[PlannedPart, ...] = ()
 
 
 class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -129,17 +144,21 @@ class KnownTarget(Struct, frozen=True, array_like=True):
     aged: bool
 
 
-class UsageTable(Struct, frozen=True, kw_only=True):
-    """What earlier runs tell of the targets, in byte order, and of a session without any: a plan is made from it."""
+class UsageTable(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What earlier runs tell of the targets, in byte order, and of a session without any: a plan is made from it.
+
+    `case_seconds` are the times of tests, in text form, of targets that may be split.
+    """
 
     session_seconds: float
     session_memory_bytes: int
     targets: tuple[KnownTarget, ...]
+    case_seconds: dict[str, float] = field(default_factory=dict)
 
 
 class ClassRow(Struct, frozen=True, kw_only=True):
     """The judgement of one case: its states on both sides, the class, the effect, and the row of the table that gave
-    it."""
+    it. `mute` names the muting that keeps it from blocking; `note` is the code of what else there is to say of it."""
 
     test: TestId
     candidate: str
@@ -149,6 +168,8 @@ class ClassRow(Struct, frozen=True, kw_only=True):
     rule: str
     line: str = ""
     cause: str = ""
+    mute: str | UnsetType = UNSET
+    note: str | UnsetType = UNSET
 
 
 class ClassTable(Struct, frozen=True, kw_only=True):

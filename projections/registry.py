@@ -8,14 +8,15 @@ from msgspec import Struct, field
 from ledger.record import RecordedEvent
 from projections.fold import View
 from projections.gate.shards import SHARDS, GateView
+from projections.people.mutes import MUTES, MutesView
 from projections.run.owed import Agenda, Owed
 from projections.run.state import RUN, RunView
 
-VIEWS: dict[str, View[Any]] = {view.name: view for view in (RUN, SHARDS)}
+VIEWS: dict[str, View[Any]] = {view.name: view for view in (RUN, SHARDS, MUTES)}
 
 
 class RunViews(Struct):
-    """The views of one run that decisions are taken on, folded together in one pass.
+    """The views of one run that decisions are taken on, folded together in one pass; of the stream `ledger`, `mutes`.
 
     `agenda` is made when somebody first asks what may be started, and kept up to date from then on: whoever only reads
     does not pay for it.
@@ -23,12 +24,14 @@ class RunViews(Struct):
 
     run: RunView = field(default_factory=RunView)
     gate: GateView = field(default_factory=GateView)
+    mutes: MutesView = field(default_factory=MutesView)
     agenda: Agenda | None = None
 
     def apply(self, recorded: RecordedEvent) -> None:
         """Take one event of the run's stream into each view."""
         RUN.apply(self.run, recorded)
         SHARDS.apply(self.gate, recorded)
+        MUTES.apply(self.mutes, recorded)
         if self.agenda is not None:
             self.agenda.follow(recorded.event, self.gate, self.run.policy)
         self.run.position, self.run.sequence = recorded.header.position, recorded.sequence

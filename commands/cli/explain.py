@@ -9,13 +9,13 @@ from types import ModuleType
 import click
 from msgspec import Struct
 
-from commands.causes import CAUSES, DOUBTS, REFUSALS, UNKNOWNS
+from commands.causes import CAUSES, DOUBTS, NOTES, REFUSALS, UNKNOWNS
 from commands.cli.common import emit_json, emit_lines, json_option, width
 from commands.cli.exits import ExitCode
 from commands.cli.failures import CodeUnknown
 from commands.render.words import wrapped
 from ledger.errors import LedgerError
-from ledger.proof.findings import MEANING, NOTES
+from ledger.proof import findings
 
 
 class Code(Struct, frozen=True, kw_only=True):
@@ -54,9 +54,9 @@ def _lines(one: Code, *, whole: bool) -> Iterable[str]:
 
 
 def _reasons() -> Iterable[Code]:
-    for code, cause in {**CAUSES, **DOUBTS, **UNKNOWNS}.items():
+    for code, cause in {**CAUSES, **DOUBTS, **NOTES, **UNKNOWNS}.items():
         yield Code(code=code, meaning=cause.meaning, next_step=cause.next_step, exit_code=None)
-    for code, meaning in {**MEANING, **NOTES}.items():
+    for code, meaning in {**findings.MEANING, **findings.NOTES}.items():
         yield Code(code=code, meaning=f"Of `ledger verify`: {meaning}.", next_step="", exit_code=None)
 
 

@@ -6,7 +6,8 @@ import click
 
 VERBS = (
     "init", "gate", "status", "log", "why", "show", "replay", "diff", "resume", "stop", "config", "explain",
-    "plan", "timing", "usage", "read", "query", "schema", "export", "import", "backup", "verify", "recover",
+    "mute", "unmute", "mutes", "plan", "timing", "usage", "read", "report",
+    "query", "schema", "export", "import", "backup", "verify", "recover",
 )  # fmt: skip
 
 
@@ -60,6 +61,10 @@ def _module_of(verb: str) -> ModuleType:
             from commands.cli.measures import usage
 
             return usage
+        case "mute" | "unmute" | "mutes":
+            from commands.cli.people import mutes
+
+            return mutes
         case "explain":
             from commands.cli import explain
 
@@ -68,6 +73,10 @@ def _module_of(verb: str) -> ModuleType:
             from commands.cli.data import query
 
             return query
+        case "report":
+            from commands.cli.data import report
+
+            return report
         case "schema":
             from commands.cli.data import schemas
 

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from commands.config.settings import RunnerSettings, Settings
+from commands.config.settings import CommandSettings, MuteSettings, Settings
 from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
 
-TABLES = ("gate", "plan", "machine", "runner")
+TARGETS = "{targets}"
+"""What stands for the targets in `runner.command`."""
+
+TABLES = ("gate", "plan", "machine", "mutes", "runner")
 """The tables of the configuration file; all other keys are at its top."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -55,6 +58,39 @@ def _are_texts(values: tuple[str, ...]) -> bool:
 
 def _are_commands(commands: tuple[tuple[str, ...], ...]) -> bool:
     return all(command and command[0] and _are_texts(command) for command in commands)
+
+
+def _is_command(argv: tuple[str, ...]) -> bool:
+    return not argv or _are_commands((argv,))
+
+
+def _is_test_command(argv: tuple[str, ...]) -> bool:
+    return not argv or (_are_commands((argv,)) and [TARGETS in part for part in argv[1:]].count(True) == 1)
+
+
+def _is_glob(value: str) -> bool:
+    return _are_inner_paths((value,))
+
+
+def _are_globs(values: tuple[str, ...]) -> bool:
+    return all(map(_is_glob, values))
+
+
+def _is_report_glob(value: str) -> bool:
+    # Python knows `**` as a whole part of a path only; git, which answers the globs of targets, is less strict.
+    return _is_glob(value) and all(part == "**" or "**" not in part for part in value.split("/"))
+
+
+def _is_dialect(value: str) -> bool:
+    from commands.readers.junit.dialects import DIALECTS
+
+    return not value or value in DIALECTS
+
+
+def _is_profile(value: str) -> bool:
+    from commands.readers.junit.profiles import PROFILES
+
+    return not value or value in PROFILES
 
 
 def _are_inner_paths(values: tuple[str, ...]) -> bool:
@@ -107,6 +143,11 @@ RULES: dict[str, Rule] = {
     "gate.flaky": Rule(
         "Whether a test that fails and then passes is a warning or blocks.", '"warn" or "block"', _anything
     ),
+    "gate.rerun": Rule(
+        "Whether tests that newly fail are run again, alone and then among the same others, before the verdict.",
+        '"on" or "off"',
+        _anything,
+    ),
     "gate.time_limit_seconds": Rule("How long one part may take.", _TIME, _is_limit),
     "gate.idle_limit_seconds": Rule("How long one part may show no sign of life.", _TIME, _is_limit),
     "gate.memory_limit_bytes": Rule("How much memory the processes of one part may use.", _SIZE, _is_limit),
@@ -138,6 +179,18 @@ RULES: dict[str, Rule] = {
         "a whole number from 100 to 10000",
         _between(100, 10000),
     ),
+    "plan.split_seconds": Rule(
+        "A test file that takes longer than this, and longer than an even share of all time, is run in several parts, "
+        "each with some of its tests; 0 never does that. Only for files whose tests do not depend on each other.",
+        _TIME_OR_NONE,
+        _is_limit,
+    ),
+    "plan.durations_file": Rule(
+        "A file of the repository with times of tests, such as pytest-split's `.test_durations`; for what no gate has "
+        "measured yet. Empty for none.",
+        "a path inside the repository",
+        lambda value: not value or _are_inner_paths((value,)),
+    ),
     "machine.reservation_bytes": Rule(
         "The least memory that is set aside for a part that runs.", _SIZE_OR_NONE, _is_limit
     ),
@@ -151,7 +204,20 @@ RULES: dict[str, Rule] = {
         _TIME_OR_NONE,
         _is_limit,
     ),
-    "runner.runner": Rule("The test runner.", '"pytest"', _anything),
+    "mutes.count_max": Rule(
+        "How many tests may be muted at a time.", "a whole number from 0 to 1000", _between(0, 1000)
+    ),
+    "mutes.days_max": Rule(
+        "For how many days a test may be muted at most.", "a whole number from 1 to 30", _between(1, 30)
+    ),
+    "mutes.passes": Rule(
+        "After how many runs in a row in which a muted test passed it is proposed to take the muting back.",
+        "a whole number from 1 to 1000",
+        _between(1, 1000),
+    ),
+    "runner.runner": Rule(
+        "The test runner: pytest, or any command that writes JUnit reports.", '"pytest" or "command"', _anything
+    ),
     "runner.python": Rule(
         "The interpreter of the project; empty for the active environment, .venv, or the one on PATH.",
         "a path or a name on PATH; {tree} and {cache} are replaced",
@@ -176,6 +242,55 @@ RULES: dict[str, Rule] = {
         _are_patterns,
     ),
     "runner.set_environment": Rule("Variables that the tests get.", "a table of names and texts", _are_variables),
+    "runner.command": Rule(
+        "For `command`: what runs tests. The argument with {targets} is given once for each target; {report} is the "
+        "path for the report, {directory} that for several; {tree} and {cache} are as in `prepare`.",
+        "a list of texts that begins with a program, {targets} in one of the others",
+        _is_test_command,
+    ),
+    "runner.targets": Rule("For `command`: the test files.", "a list of globs such as tests/**/*.test.js", _are_globs),
+    "runner.list": Rule(
+        "For `command`: instead of `targets`, what prints the targets, one a line; after a tab, a line may name the "
+        "file or directory that holds the target.",
+        "a list of texts that begins with a program",
+        _is_command,
+    ),
+    "runner.report": Rule(
+        "For `command`: the reports, in the directory that an attempt has to itself.",
+        "a glob inside that directory",
+        _is_report_glob,
+    ),
+    "runner.report_in_tree": Rule(
+        "For `command`, instead of `report`: the reports of a program that can write only into the tree. They are "
+        "moved out of it after each run, so parts run one at a time.",
+        "a glob inside the repository",
+        lambda value: not value or _is_report_glob(value),
+    ),
+    "runner.dialect": Rule(
+        "For `command`: how its reports are written; empty to recognise it.",
+        "the name of a dialect, such as vitest or gotestsum (`ledger read --help` lists them)",
+        _is_dialect,
+    ),
+    "runner.profile": Rule(
+        "For `command`: what its counts mean; empty for what they say.",
+        "the name of a profile (`ledger read --help` lists them)",
+        _is_profile,
+    ),
+    "runner.exit_codes": Rule(
+        "For `command`: what its exit codes mean, in place of what the dialect says.",
+        'a table such as { 0 = "passed", 1 = "failed" }',
+        lambda codes: all(code.isdecimal() and code.isascii() and int(code) < 256 for code in codes),
+    ),
+    "runner.version": Rule(
+        "For `command`: what prints the version of the test runner.",
+        "a list of texts that begins with a program",
+        _is_command,
+    ),
+    "runner.links": Rule(
+        "For `command`: paths of the repository that are made to lead to what `prepare` installed.",
+        'a table such as { node_modules = "{cache}/node_modules" }',
+        lambda links: _are_inner_paths(tuple(links)) and all(value and _is_text(value) for value in links.values()),
+    ),
 }
 """Every key with its rule. A key in a table is written `table.key`."""
 
@@ -185,7 +300,8 @@ _TYPES: dict[str, Any] = {
     **{f"gate.{field.name}": field.type for field in msgspec.structs.fields(GatePolicy)},
     **{f"plan.{field.name}": field.type for field in msgspec.structs.fields(PlanPolicy)},
     **{f"machine.{field.name}": field.type for field in msgspec.structs.fields(MachinePolicy)},
-    **{f"runner.{field.name}": field.type for field in msgspec.structs.fields(RunnerSettings)},
+    **{f"mutes.{field.name}": field.type for field in msgspec.structs.fields(MuteSettings)},
+    **{f"runner.{field.name}": field.type for field in msgspec.structs.fields(CommandSettings)},
 }
 
 SCALARS = tuple(name for name in RULES if not name.startswith("runner."))

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from commands.config.settings import RunnerSettings, Settings
+from msgspec.structs import replace
+
+from commands.config.settings import RUNNERS, CommandSettings, MuteSettings, Settings
 from commands.config.sources import Source, from_environment, from_file, from_flags, from_repository
+from commands.config.together import check_together
 from ledger.errors import LedgerError
-from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
+from ledger.events import MachinePolicy, PlanPolicy
 
 
 class StoreUnsupported(LedgerError):
@@ -36,11 +39,10 @@ class Loaded(NamedTuple):
         return self.sources[key].origin(key) if key in self.sources else "default"
 
     def value(self, key: str) -> object:
-        """The value of a key such as `project` or `gate.rounds`."""
-        holder: Any = self.settings
-        for part in key.split("."):
-            holder = getattr(holder, part)
-        return holder
+        """The value of a key such as `project` or `gate.rounds`; the default of one that another runner has."""
+        table, _, name = key.rpartition(".")
+        holder = getattr(self.settings, table) if table else self.settings
+        return getattr(holder if hasattr(holder, name) else CommandSettings(), name)
 
 
 def load_settings(
@@ -66,9 +68,12 @@ def load_settings(
     sources: dict[str, Source] = {}
     for source in filter(None, in_order):
         sources = dict.fromkeys(source.values, source) | sources
-    values = {"gate.parallel": usable_processors()}
+    # What can write its reports only into the tree can run there only once at a time.
+    values = {"gate.parallel": 1 if "runner.report_in_tree" in sources else usable_processors()}
     values |= {key: source.values[key] for key, source in sources.items()}
-    return Loaded(_settings(values), sources)
+    settings = _settings(values)
+    check_together(settings.runner, settings.gate, sources)
+    return Loaded(settings, sources)
 
 
 def _user_directory(environment: Mapping[str, str]) -> Path:
@@ -104,10 +109,13 @@ def _settings(values: Mapping[str, Any]) -> Settings:
         return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
 
     top = {key: value for key, value in values.items() if "." not in key}
+    runner = table("runner.")
+    chosen = RUNNERS[runner.get("runner", "pytest")]
     return Settings(
-        gate=GatePolicy(**table("gate.")),
+        gate=replace(Settings().gate, **table("gate.")),
         plan=PlanPolicy(**table("plan.")),
         machine=MachinePolicy(**table("machine.")),
-        runner=RunnerSettings(**table("runner.")),
+        mutes=MuteSettings(**table("mutes.")),
+        runner=chosen(**{name: value for name, value in runner.items() if name in chosen.__struct_fields__}),
         **top,
     )

@@ -6,10 +6,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
+from ledger.tables import decode_document
 
 
 class RunnerSettings(Struct, frozen=True, kw_only=True):
-    """How the tests of a side are run; kept as evidence with the run.
+    """How pytest runs the tests of a side; kept as evidence with the run.
 
     `python` is the project's interpreter; `{tree}` (the side's worktree) and `{cache}` (a directory kept per digest of
     the `lock` files) are replaced in it and in `prepare`, whose commands run once per cache in the worktree.
@@ -18,7 +19,7 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     `pass_environment` names variables (or `PREFIX*`) handed through; `set_environment` gives variables.
     """
 
-    runner: Literal["pytest"] = "pytest"
+    runner: Literal["pytest", "command"] = "pytest"
     python: str = ""
     arguments: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -30,18 +31,62 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     set_environment: dict[str, str] = field(default_factory=dict)
 
 
+class CommandSettings(RunnerSettings, frozen=True, kw_only=True):
+    """How any program that writes JUnit reports runs the tests of a side; kept as evidence with the run.
+
+    In `command`, the argument with `{targets}` stands for one per target; `{report}` is a path for its report,
+    `{directory}` the attempt's directory, and `{tree}` and `{cache}` are as in `prepare`; all but the first are
+    replaced in `list`, `version` and the values of `set_environment` too. Targets are the files that match the globs
+    `targets`, or the lines that `list` prints. `report` is a glob in the attempt's directory, `report_in_tree` one in
+    the tree. `dialect` and `profile` are those of the reader ("": recognised, and the counts as they are).
+    `exit_codes` says what the exit codes mean where the dialect does not. What `version` prints is part of what a
+    result counts for. `links` are paths of the tree that are made to lead to what `prepare` installed.
+    """
+
+    runner: Literal["pytest", "command"] = "command"
+    command: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    list: tuple[str, ...] = ()
+    report: str = "report*.xml"
+    report_in_tree: str = ""
+    dialect: str = ""
+    profile: str = ""
+    exit_codes: dict[str, Literal["passed", "failed"]] = field(default_factory=dict)
+    version: tuple[str, ...] = ()
+    links: dict[str, str] = field(default_factory=dict)
+
+
+class MuteSettings(Struct, frozen=True, kw_only=True):
+    """What people may mute: so many tests at a time, each for so many days at most. After so many `passes` in a row it
+    is proposed to take a muting back."""
+
+    count_max: int = 50
+    days_max: int = 30
+    passes: int = 10
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured. `project` is the project's name, `store` where the ledger is ("": default)."""
 
     project: str = ""
     store: str = ""
     work: str = ""
-    gate: GatePolicy = GatePolicy()
+    gate: GatePolicy = GatePolicy(rerun="on")
     plan: PlanPolicy = PlanPolicy()
     machine: MachinePolicy = MachinePolicy()
+    mutes: MuteSettings = MuteSettings()
     runner: RunnerSettings = RunnerSettings()
 
     @property
     def policy(self) -> GatePolicy:
         """The rules that a run is started under, those of its plan and of this machine included."""
         return replace(self.gate, plan=self.plan, machine=self.machine)
+
+
+RUNNERS: dict[str, type[RunnerSettings]] = {"pytest": RunnerSettings, "command": CommandSettings}
+
+
+def decode_runner(document: bytes) -> RunnerSettings:
+    """The settings of the runner of a run, from their evidence. Raises EvidenceDamaged."""
+    settings = decode_document(document, RunnerSettings)
+    return decode_document(document, RUNNERS[settings.runner])

@@ -4,18 +4,21 @@ Rules:
 - nothing is planned before both inventories are recorded, and nothing runs before the plan is proved a partition.
 - an attempt is promised only for what is owed, in the order of the plan, candidate before baseline, within the slots.
 - an attempt is recorded once; a record without a promise is refused.
-- the verdict is decided when every side is measured or has used up its rounds, and not before.
+- the verdict is decided when every side is measured or has used up its rounds and every new failure was run again that
+  is to be, and not before.
 """
 
 from itertools import islice
 
+from commands.decide.attempts.limits import limits_of
+from commands.decide.attempts.settled import attempts_settled, reruns_due, startable
 from commands.decide.base import NOTHING, Decided, Documents, Needs, stored
-from commands.decide.limits import limits_of
 from commands.decide.planning import plan_shards, planned_shard
 from commands.decide.verdict import evidence_needed, judge_gate
 from commands.messages import Collect, Judge, MakePlan, Place, RecordAttempt, Refusal, StartAttempts
 from ledger.events import (
     COLLECTION,
+    RERUN,
     AttemptRecorded,
     AttemptStarted,
     Collected,
@@ -29,6 +32,7 @@ from ledger.events import (
 )
 from ledger.tables import Inventory, UsageTable
 from projections.gate.shards import Attempt, GateView
+from projections.people.muting import ValidMutes
 from projections.registry import RunViews
 from projections.run.owed import Owed, collection_owed, owed
 
@@ -78,12 +82,12 @@ def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decid
 
 
 def place(message: Place, views: RunViews, documents: Documents) -> Decided:
-    """Place every planned shard that has no place yet. This machine is the pool's one member."""
+    """Place every shard and every re-run that has no place yet. This machine is the pool's one member."""
     if views.gate.plan is None:
         raise Refusal("not-planned", "there is no plan to place")
     if not message.members:
         raise Refusal("pool-empty", "no member of the pool can run a shard")
-    unplaced = [s.shard for s in views.gate.plan.shards if s.shard not in views.gate.placements]
+    unplaced = [shard for shard in views.gate.shards() if shard not in views.gate.placements]
     return Decided(tuple(Placed(shard=shard, member=message.members[0], reason="only-member") for shard in unplaced))
 
 
@@ -91,8 +95,7 @@ def start_attempts(message: StartAttempts, views: RunViews, documents: Documents
     """Promise owed attempts, as many as there are free slots."""
     if views.gate.plan is None:
         raise Refusal("not-planned", "there is no plan to run")
-    placed = (entry for entry in views.ready() if entry.shard in views.gate.placements)
-    chosen = islice(placed, max(0, message.slots))
+    chosen = islice(startable(views), max(0, message.slots))
     return Decided(tuple(_start(entry, views, views.gate.placements[entry.shard]) for entry in chosen))
 
 
@@ -105,7 +108,8 @@ def _start(entry: Owed, views: RunViews, member: str) -> AttemptStarted:
         term=views.run.term,
         commit=begun.candidate if entry.side == "candidate" else begun.baseline,
         member=member,
-        targets=entry.targets,
+        targets=entry.next_targets,
+        tests=entry.tests,
         **limits._asdict(),
     )
 
@@ -129,6 +133,9 @@ def record_attempt(message: RecordAttempt, views: RunViews, documents: Documents
 
 def _measured(message: RecordAttempt) -> tuple[Event, ...]:
     if message.session_seconds is None or message.table is None or not (message.measured_targets or message.exceeded):
+        return ()
+    if message.shard.startswith(RERUN):
+        # What a test needs alone, or when it is run again, is not what its target is planned by.
         return ()
     return (
         Measured(
@@ -185,9 +192,12 @@ def judge(message: Judge, views: RunViews, documents: Documents) -> Decided:
     """The verdict, the end of the step and the end of the run, at once."""
     if views.gate.verdict is not None:
         return NOTHING
-    if not settled(views):
+    if not attempts_settled(views):
         raise Refusal("not-settled", "attempts are still owed or running, so no verdict can be decided yet")
-    judged = judge_gate(views, documents)
+    if reruns_due(views):
+        raise Refusal("not-rerun", "new failures may have to be run again before a verdict can be decided")
+    mutes = ValidMutes.of(message.mutes, message.date, message.environment)
+    judged = judge_gate(views, documents, mutes)
     digest, data = stored(judged.table)
     verdict = VerdictDecided(
         verdict=judged.verdict,
@@ -197,14 +207,7 @@ def judge(message: Judge, views: RunViews, documents: Documents) -> Decided:
         counts=judged.counts,
         blocking=judged.blocking,
         unmeasured=judged.unmeasured,
+        muted=judged.muted,
     )
     finished = StepFinished(step=STEP, outcome=judged.verdict)
     return Decided((verdict, finished, RunFinished(verdict=judged.verdict)), (data,))
-
-
-def settled(views: RunViews) -> bool:
-    """Whether nothing runs and everything that is owed has used up its rounds."""
-    entries = owed(views.gate, views.run.policy)
-    if views.gate.plan is None and not any(entry.status == "unmeasured" for entry in entries):
-        return False
-    return all(entry.status == "unmeasured" for entry in entries)

@@ -1,7 +1,8 @@
 """What the gate has to do next, seen from where it stands. Level-triggered: the same state gives the same answer."""
 
-from commands.decide.gate import STEP, settled
-from commands.messages import BeginStep, Collect, Judge, MakePlan, Message, Place, StartAttempts
+from commands.decide.attempts.settled import attempts_settled, reruns_due, startable
+from commands.decide.gate import STEP
+from commands.messages import BeginStep, Collect, Judge, MakePlan, Message, Place, PlanReruns, StartAttempts
 from projections.registry import RunViews
 from projections.run.owed import collections_owed
 
@@ -18,7 +19,8 @@ def next_message(views: RunViews, stream: str, free_slots: int) -> Message | Non
     | has its verdict                                  | None            |
     | owes a collection that may start                 | Collect (slots) |
     | has both inventories and no plan                 | MakePlan        |
-    | has shards without a place                       | Place           |
+    | has shards or re-runs without a place            | Place           |
+    | has all measured or no rounds left, and failures that may have to run again | PlanReruns |
     | has everything measured, or no rounds left       | Judge           |
     | owes attempts that may start, and has free slots | StartAttempts   |
     | waits for what runs                              | None            |
@@ -33,9 +35,11 @@ def next_message(views: RunViews, stream: str, free_slots: int) -> Message | Non
         return Collect(stream=stream, member=MEMBER, slots=free_slots) if free_slots > 0 else None
     if not collections and gate.plan is None:
         return MakePlan(stream=stream)
-    if gate.plan is not None and any(shard.shard not in gate.placements for shard in gate.plan.shards):
+    if gate.plan is not None and any(shard not in gate.placements for shard in gate.shards()):
         return Place(stream=stream, members=(MEMBER,))
     # What may be started is found at once, what is settled only by looking at every shard.
-    if next(views.ready(), None) is not None:
+    if next(startable(views), None) is not None:
         return StartAttempts(stream=stream, slots=free_slots) if free_slots > 0 else None
-    return Judge(stream=stream) if settled(views) else None
+    if not attempts_settled(views):
+        return None
+    return PlanReruns(stream=stream) if reruns_due(views) else Judge(stream=stream)

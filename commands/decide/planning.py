@@ -10,8 +10,10 @@ from collections import Counter
 from commands.decide.known_usage import plan_by_known_usage
 from commands.decide.planner import PLANNER as BY_USAGE
 from commands.decide.planner import UsagePlan
+from commands.decide.splitting import Placed, parts_fault, parts_of, placed_parts, with_parts
 from commands.messages import Refusal
 from ledger.events import GatePolicy, PlannedShard
+from ledger.parts import whole_target
 from ledger.tables import Inventory, Plan, ShardTargets, UsageTable
 
 PLANNER = "count/1"
@@ -39,8 +41,12 @@ def plan_shards(
     if not targets:
         raise Refusal("nothing-collected", "the candidate has no tests", "check `paths` in ledger.toml")
     if usage is not None:
-        planned = plan_by_known_usage(targets, usage, policy, machine_bytes)
-        return _plan_by_usage(candidate, baseline, digests, planned, usage)
+        parts = parts_of(candidate, baseline, usage, policy)
+        usage = with_parts(usage, parts)
+        names = [name for target in targets for name in parts.get(target, {target: None})]
+        planned = plan_by_known_usage(names, usage, policy, machine_bytes)
+        held = [shard.targets for shard in planned.shards]
+        return _plan_by_usage(candidate, baseline, digests, planned, usage, placed_parts(held, parts))
     there = {target.target for target in baseline.targets}
     shards = tuple(
         ShardTargets(
@@ -55,7 +61,12 @@ def plan_shards(
 
 
 def _plan_by_usage(
-    candidate: Inventory, baseline: Inventory, digests: tuple[str, str], planned: UsagePlan, usage: UsageTable
+    candidate: Inventory,
+    baseline: Inventory,
+    digests: tuple[str, str],
+    planned: UsagePlan,
+    usage: UsageTable,
+    placed: list[Placed],
 ) -> Plan:
     """The plan of the planner by usage, in which every shard has a session besides its targets."""
     there = {target.target for target in baseline.targets}
@@ -63,13 +74,14 @@ def _plan_by_usage(
     shards = tuple(
         ShardTargets(
             shard=shard.shard,
-            candidate=shard.targets,
-            baseline=tuple(target for target in shard.targets if target in there),
+            candidate=names,
+            baseline=tuple(name for name in names if whole_target(name) in there),
+            parts=parts,
             planned_memory_bytes=shard.memory_bytes + memory,
             planned_seconds=shard.seconds + seconds,
             deadline_seconds=shard.deadline_seconds,
         )
-        for shard in planned.shards
+        for shard, (names, parts) in zip(planned.shards, placed, strict=True)
     )
     _check(shards, candidate, baseline)
     return Plan(
@@ -111,11 +123,21 @@ def _chunks(targets: list[str], count: int) -> list[tuple[str, ...]]:
 
 
 def plan_fault(shards: tuple[ShardTargets, ...], candidate: Inventory, baseline: Inventory) -> str:
-    """What keeps the shards from being a partition of the candidate's targets; "" when they are one."""
+    """What keeps the shards from being a partition of the candidate's targets; "" when they are one.
+
+    The parts of a target have to be a partition of its tests, on both sides.
+    """
+    parts = {part.part: part for shard in shards for part in shard.parts}
     there = {target.target for target in baseline.targets}
+    there |= {name for name in parts if whole_target(name) in there}
     planned = Counter(target for shard in shards for target in shard.candidate)
-    if planned != Counter({target.target for target in candidate.targets}):
+    wholes = Counter(planned.keys() - parts.keys()) + Counter({whole_target(name) for name in parts})
+    if max(planned.values(), default=1) > 1 or wholes != Counter({target.target for target in candidate.targets}):
         return "the plan loses, doubles or adds a target"
+    if any({part.part for part in shard.parts} != parts.keys() & set(shard.candidate) for shard in shards):
+        return "a part of a target is not in the shard that says what it is"
+    if fault := parts_fault(parts.values(), candidate, baseline):
+        return fault
     if not all(shard.candidate for shard in shards) or len({shard.shard for shard in shards}) < len(shards):
         return "the plan has an empty shard, or two of one name"
     if any(Counter(shard.baseline) != Counter(there & set(shard.candidate)) for shard in shards):

@@ -1,6 +1,7 @@
 """Which function decides which message. An unknown message is a bug and raises."""
 
-from commands.decide import gate, run
+from commands.decide import gate, mutes, run
+from commands.decide.attempts import reruns
 from commands.decide.base import Decided, Decision, Documents, Needs
 from commands.messages import (
     BeginStep,
@@ -9,13 +10,16 @@ from commands.messages import (
     Judge,
     MakePlan,
     Message,
+    MuteTest,
     Place,
+    PlanReruns,
     RecordAttempt,
     ResumeRun,
     StartAttempts,
     StartRun,
     StopRun,
     TakeRun,
+    UnmuteTest,
 )
 from projections.registry import RunViews
 
@@ -31,7 +35,10 @@ DECISIONS: dict[type[Message], Decision] = {
     Place: Decision(gate.place),
     StartAttempts: Decision(gate.start_attempts),
     RecordAttempt: Decision(gate.record_attempt),
+    PlanReruns: Decision(reruns.plan_reruns, reruns.plan_needs),
     Judge: Decision(gate.judge, gate.judge_needs),
+    MuteTest: Decision(mutes.mute_test),
+    UnmuteTest: Decision(mutes.unmute_test),
 }
 
 

@@ -3,10 +3,13 @@
 from commands.decide.base import Documents, Needs
 from ledger.events import COLLECTION
 from ledger.tables import CaseTable, Inventory, Plan
-from ledger.values import SIDES, Side
-from projections.gate.cases import SideEvidence, index, join, not_run_targets
+from ledger.values import SIDES, Digest, Side
+from projections.gate.cases import SideCases, SideEvidence, index, join, not_run_targets
+from projections.gate.notes import notes_of
+from projections.gate.reruns import observed, shown
 from projections.gate.shards import GateView, ShardSide
-from projections.gate.verdict import Judged, judge_cases, judge_nothing
+from projections.gate.verdict import Closer, Judged, judge_cases, judge_nothing
+from projections.people.muting import NO_MUTES, ValidMutes
 from projections.registry import RunViews
 
 
@@ -22,16 +25,36 @@ def evidence_needed(gate: GateView) -> Needs:
     return needs
 
 
-def judge_gate(views: RunViews, documents: Documents) -> Judged:
+def judge_gate(views: RunViews, documents: Documents, mutes: ValidMutes = NO_MUTES) -> Judged:
     """The verdict on what was measured."""
-    gate = views.gate
+    gate, policy = views.gate, views.run.policy
     if gate.plan is None:
         return judge_nothing(
-            {f"{side.shard}/{side.side}": _cause(side) for side in gate.collections() if not side.measured}
+            {f"{side.shard}/{side.side}": _cause(side) for side in gate.collections() if not side.measured},
+            reruns=policy.reruns,
         )
-    plan = documents.get(gate.plan.plan, Plan)
+    candidate, baseline = both_sides(views, documents)
+    closer = None
+    if policy.reruns:
+        tables = rerun_tables(gate, documents)
+        closer = Closer(shown(observed(gate, tables)), notes_of(candidate, baseline))
+    cases = join(candidate, baseline)
+    return judge_cases(cases, flaky_blocks=policy.flaky == "block", closer=closer, mutes=mutes)
+
+
+def both_sides(views: RunViews, documents: Documents) -> tuple[SideCases, SideCases]:
+    """Candidate and baseline as the planned shards measured them; re-runs are not among it."""
+    if views.gate.plan is None:
+        raise LookupError("there are no sides to compare before the plan")
+    plan = documents.get(views.gate.plan.plan, Plan)
     candidate, baseline = (index(_side_evidence(views, plan, side, documents)) for side in SIDES)
-    return judge_cases(join(candidate, baseline), flaky_blocks=views.run.policy.flaky == "block")
+    return candidate, baseline
+
+
+def rerun_tables(gate: GateView, documents: Documents) -> dict[Digest, CaseTable]:
+    """The tables of all attempts of re-runs."""
+    states = (gate.side(shard, side) for shard in gate.reruns for side in SIDES)
+    return {digest: documents.get(digest, CaseTable) for state in states for digest in _tables(state)}
 
 
 def _side_evidence(views: RunViews, plan: Plan, side: Side, documents: Documents) -> SideEvidence:

@@ -1,7 +1,6 @@
 """Attempts on this machine: from a promise to a job, and from the job's end to what is recorded, evidence included."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,13 @@ from msgspec.structs import replace
 
 from commands.config.settings import RunnerSettings
 from commands.effects.environment import missing_variable_hint
-from commands.effects.git import Blob, Git
+from commands.effects.git import Git
 from commands.effects.sides import ReadySide, Workplace
+from commands.effects.targets.holders import Holders
 from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
-from commands.readers.pytest_lines import READER, AttemptReading, CollectionReading, read_attempt, read_collection
-from commands.runners import pytest as adapter
+from commands.readers.attempt import AttemptReading, CollectionReading
+from commands.runners.api import Launch, Left, Runner, Wanted
 from ledger.errors import LedgerError
 from ledger.events import COLLECTION, AttemptStarted, GatePolicy
 from ledger.evidence import EvidenceStore
@@ -32,8 +32,10 @@ OUTSIDE_ENDS = frozenset({"driver-died", "stopped"})
 class LocalAttempts:
     """Makes jobs of one run's attempts and reads what they leave."""
 
-    def __init__(self, git: Git, settings: RunnerSettings, workplace: Workplace, evidence: EvidenceStore) -> None:
-        self._git, self._settings = git, settings
+    def __init__(
+        self, git: Git, settings: RunnerSettings, runner: Runner, workplace: Workplace, evidence: EvidenceStore
+    ) -> None:
+        self._git, self._settings, self._runner = git, settings, runner
         self._workplace, self._evidence = workplace, evidence
         self._inventories: dict[Digest, Inventory] = {}
         self._plans: dict[Digest, Plan] = {}
@@ -52,26 +54,21 @@ class LocalAttempts:
         """The job of this attempt, its side made ready. Raises LedgerError when it cannot be."""
         ready = self._workplace.side(attempt.side)
         directory = self.directory(views, attempt)
-        environment = self._workplace.environment(ready, directory)
         if attempt.shard == COLLECTION:
-            argv = adapter.collect_command(self._settings, ready.python, directory / "tmp")
+            launch = ready.runner.collect(directory)
         else:
-            targets = self._targets(views, attempt)
-            argv = adapter.run_command(self._settings, ready.python, directory / "tmp")
-            targets_file = directory / "targets.json"
-            document = adapter.targets_document(targets, _suspects(views, attempt), _tests(attempt) or ())
-            targets_file.write_text(document, "utf-8")
-            environment["LEDGER_TARGETS_FILE"] = str(targets_file)
+            launch = ready.runner.run(directory, self._wanted(views, attempt))
+        environment = _furnish(self._workplace, ready, directory, launch)
         policy = _limited(views.run.policy, attempt)
-        key = self._workplace.evidence_key(ready, argv, environment, directory, policy.memory_limit_bytes)
+        key = self._workplace.evidence_key(ready, launch, environment, directory, policy.memory_limit_bytes)
         (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
-        return _job(self.name(views, attempt), argv, ready, environment, directory, policy)
+        return _job(self.name(views, attempt), launch, ready, environment, directory, policy)
 
     def record(self, views: RunViews, attempt: AttemptStarted, end: JobEnd) -> RecordAttempt:
         """What this attempt gave; its record, its output and its table become evidence."""
-        directory = self.directory(views, attempt)
-        record = _read_record(directory)
-        log = directory / "output.log"
+        collection = attempt.shard == COLLECTION
+        left = self._left(self.directory(views, attempt), attempt.side, end, collection=collection)
+        log = left.directory / "output.log"
         taken_over = attempt.term < views.run.term and end.end in ("lost", "not-started")
         told = RecordAttempt(
             stream=views.run.run,
@@ -87,25 +84,31 @@ class LocalAttempts:
             started_at=end.started_at,
             duration_seconds=end.duration_seconds,
             peak_memory_bytes=end.peak_memory_bytes,
-            reader=READER,
-            evidence_key=_read_key(directory),
-            record=self._evidence.put_bytes(record) if record else None,
+            reader=self._runner.readers[0 if collection else 1],
+            evidence_key=_read_key(left.directory),
+            record=self._evidence.put_file(left.record) if left.record else None,
             log=self._evidence.put_file(log) if log.exists() else None,
         )
-        if attempt.shard == COLLECTION:
-            return self._record_collection(views, told, record, end)
-        return self._record_tests(views, attempt, told, record, end)
+        if collection:
+            return self._record_collection(views, told, left)
+        return self._record_tests(views, attempt, told, left)
 
-    def _record_collection(self, views: RunViews, told: RecordAttempt, record: bytes, end: JobEnd) -> RecordAttempt:
-        reading = read_collection(record, end)
+    def _left(self, directory: Path, side: Side, end: JobEnd, *, collection: bool) -> Left:
+        tree = self._workplace.tree(side)
+        record = self._runner.record(directory, tree, collection=collection)
+        return Left(directory=directory, record=record, tree=tree, end=end)
+
+    def _record_collection(self, views: RunViews, told: RecordAttempt, left: Left) -> RecordAttempt:
+        reading = self._runner.read_collection(left)
         if reading.cause is not None:
             return replace(told, cause=reading.cause, detail=reading.detail)
         try:
-            blobs = self._git.blobs(told.commit)
-            other = self._git.blobs(views.run.begun.candidate) if told.side == "baseline" else None
+            ours = Holders(self._git.blobs(told.commit))
+            other = Holders(self._git.blobs(views.run.begun.candidate)) if told.side == "baseline" else None
         except LedgerError as error:
             return replace(told, cause=error.code, detail=error.message)
-        targets = tuple(_with_blob(target, blobs, other) for target in reading.targets)
+        places = reading.places
+        targets = tuple(_with_blob(one, places.get(one.target, one.target), ours, other) for one in reading.targets)
         inventory = Inventory(side=told.side, commit=told.commit, targets=targets)
         return replace(
             told,
@@ -118,20 +121,10 @@ class LocalAttempts:
             errors=tuple(target.target for target in targets if target.error is not None),
         )
 
-    def _record_tests(
-        self, views: RunViews, attempt: AttemptStarted, told: RecordAttempt, record: bytes, end: JobEnd
-    ) -> RecordAttempt:
-        requested = self._targets(views, attempt)
+    def _record_tests(self, views: RunViews, attempt: AttemptStarted, told: RecordAttempt, left: Left) -> RecordAttempt:
+        wanted = self._wanted(views, attempt)
         inventory = self._inventory(views.gate.inventories[attempt.side].inventory)
-        reading = read_attempt(
-            record,
-            end,
-            side=attempt.side,
-            commit=attempt.commit,
-            requested=requested,
-            inventory=inventory,
-            tests=_tests(attempt),
-        )
+        reading = self._runner.read_attempt(left, wanted, attempt.side, attempt.commit, inventory)
         hints = (self._hint(line.line) for line in reading.failures)
         return replace(
             told,
@@ -139,14 +132,18 @@ class LocalAttempts:
             cause=reading.cause,
             detail="; ".join(filter(None, (reading.detail, next(filter(None, hints), "")))),
             table=self._evidence.put_bytes(encode_document(reading.table)),
-            targets=len(requested),
+            targets=len(wanted.targets),
             measured_targets=reading.measured_targets,
             missing=reading.missing,
             attention=reading.attention,
             counts=reading.counts,
             failures=reading.failures,
-            **_usage(reading, end),
+            **_usage(reading, left.end),
         )
+
+    def _wanted(self, views: RunViews, attempt: AttemptStarted) -> Wanted:
+        last = tuple(_suspects(views, attempt))
+        return Wanted(targets=self._targets(views, attempt), last=last, tests=_tests(attempt))
 
     def _targets(self, views: RunViews, attempt: AttemptStarted) -> tuple[str, ...]:
         """The targets that the attempt was asked for: the promised ones, else all of its side of the shard."""
@@ -174,28 +171,38 @@ class LocalAttempts:
 
 
 def collect_once(
-    executor: Executor, workplace: Workplace, settings: RunnerSettings, policy: GatePolicy, side: Side
+    executor: Executor, runner: Runner, workplace: Workplace, policy: GatePolicy, side: Side
 ) -> CollectionReading:
     """Collect a side outside of any run: nothing is recorded. Raises LedgerError when the side cannot be prepared."""
     ready, directory = workplace.side(side), workplace.directory / "attempts" / "collection"
-    environment = workplace.environment(ready, directory)
-    argv = adapter.collect_command(settings, ready.python, directory / "tmp")
-    executor.start(_job(f"{workplace.directory.name}.{COLLECTION}", argv, ready, environment, directory, policy))
+    launch = ready.runner.collect(directory)
+    environment = _furnish(workplace, ready, directory, launch)
+    executor.start(_job(f"{workplace.directory.name}.{COLLECTION}", launch, ready, environment, directory, policy))
     while not (ends := executor.observe()):
         executor.wait(_LOOK_AGAIN_SECONDS)
-    return read_collection(_read_record(directory), ends[0])
+    record = runner.record(directory, ready.tree, collection=True)
+    return runner.read_collection(Left(directory=directory, record=record, tree=ready.tree, end=ends[0]))
+
+
+def _furnish(workplace: Workplace, ready: ReadySide, directory: Path, launch: Launch) -> dict[str, str]:
+    """Make the attempt's directory with what the launch needs in it; the environment of its tests."""
+    environment = workplace.environment(ready, directory, launch)
+    for name, text in launch.files.items():
+        (directory / name).write_text(text, "utf-8")
+    return environment
 
 
 def _job(
-    name: str, argv: tuple[str, ...], ready: ReadySide, environment: dict[str, str], directory: Path, policy: GatePolicy
+    name: str, launch: Launch, ready: ReadySide, environment: dict[str, str], directory: Path, policy: GatePolicy
 ) -> Job:
     return Job(
         name=name,
-        argv=argv,
+        argv=launch.argv,
         directory=ready.tree,
         environment=environment,
         attempt_directory=directory,
-        activity=("record*.jsonl",),
+        activity=launch.activity,
+        stdout_file=launch.stdout_file,
         time_limit_seconds=policy.time_limit_seconds,
         idle_limit_seconds=policy.idle_limit_seconds,
         memory_limit_bytes=policy.memory_limit_bytes,
@@ -228,17 +235,11 @@ def _usage(reading: AttemptReading, end: JobEnd) -> dict[str, Any]:
     }
 
 
-def _with_blob(
-    target: InventoryTarget, blobs: Mapping[str, Blob], candidate: Mapping[str, Blob] | None
-) -> InventoryTarget:
+def _with_blob(target: InventoryTarget, place: str, ours: Holders, candidate: Holders | None) -> InventoryTarget:
     """The target with its bytes in git and, on the baseline, whether the candidate has the same bytes."""
-    blob = blobs.get(target.target)
+    blob = ours.get(place)
     told = replace(target, blob=blob.oid if blob else None)
-    return told if candidate is None else replace(told, kept=blob is not None and candidate.get(target.target) == blob)
-
-
-def _read_record(directory: Path) -> bytes:
-    return b"\n".join(path.read_bytes() for path in sorted(directory.glob("record*.jsonl")))
+    return told if candidate is None else replace(told, kept=blob is not None and candidate.get(place) == blob)
 
 
 def _suspects(views: RunViews, attempt: AttemptStarted) -> list[str]:

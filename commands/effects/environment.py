@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from commands.config.settings import RunnerSettings
+from commands.runners.api import CREDENTIAL
 
 _PASSED = ("PATH", "LANG", "LC_*", "TZ", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -70,24 +71,21 @@ def is_credential(name: str) -> bool:
     return _CREDENTIAL.search(name) is not None
 
 
-def recorded_environment(child: Mapping[str, str], *, tree: Path, home: Path, temporary: Path) -> dict[str, str]:
+def recorded_environment(child: Mapping[str, str], **places: Path) -> dict[str, str]:
     """What of a child's environment can change a result, comparable between runs, in the order of names.
 
-    Places that every run has anew become `{tree}`, `{home}` and `{temporary}`; this program's own variables
-    are left out; of a credential it is only told that it is set.
+    The places that every run has anew are given by name and become `{name}`; this program's own variables are left out;
+    of a credential it is only told that it is set.
     """
-    places = sorted(
-        ((str(tree), "{tree}"), (str(home), "{home}"), (str(temporary), "{temporary}")),
-        key=lambda place: -len(place[0]),
-    )
+    by_length = sorted(places.items(), key=lambda place: -len(str(place[1])))
     recorded = {}
     for name, value in sorted(child.items()):
         if name.startswith("LEDGER_"):
             continue
-        for path, placeholder in places:
+        for place, path in by_length:
             # Only whole paths: preceded by a separator or nothing, followed by a separator, `/` or nothing.
-            value = re.sub(rf"(?<![^:=,\s]){re.escape(path)}(?![^/:,\s])", placeholder, value)
-        recorded[name] = "(set)" if is_credential(name) else value
+            value = re.sub(rf"(?<![^:=,\s]){re.escape(str(path))}(?![^/:,\s])", f"{{{place}}}", value)
+        recorded[name] = CREDENTIAL if is_credential(name) else value
     return recorded
 
 

@@ -192,6 +192,11 @@ class Git:
                 found[path] = Blob(mode, oid)
         return found
 
+    def file(self, commit: Commit, path: str) -> bytes | None:
+        """The content of a file of a commit; None when it has no such file."""
+        blob = self.blobs(commit, [path]).get(path)
+        return None if blob is None else self.run("cat-file", "blob", blob.oid).stdout
+
     def version_tags(self, commit: Commit) -> list[str]:
         """The tags that look like versions on the ancestors of a commit, not on itself; the highest first."""
         merged = [f"--merged={parent}" for parent in self.parents(commit)]

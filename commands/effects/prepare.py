@@ -60,19 +60,19 @@ def prepare_side(
     tree: Path,
     tree_id: str,
     cache_root: Path,
-    python_version: str,
+    version: str,
     environment: Mapping[str, str],
     owner: Mapping[str, object],
     timeout_seconds: float = 3600.0,
 ) -> Prepared:
     """Run the `prepare` commands in the side's worktree, unless they have run for these dependencies before.
 
-    The same means: the bytes of the `lock` files, the commands and the Python version; without lock files the
-    whole tree (`tree_id`). A directory whose commands did not all succeed is left aside and never used again,
-    because a program of the interrupted attempt may still be writing there. A lock per key lets one process
+    The same means: the bytes of the `lock` files, the commands and the `version` of what they are run with; without
+    lock files the whole tree (`tree_id`). A directory whose commands did not all succeed is left aside and never used
+    again, because a program of the interrupted attempt may still be writing there. A lock per key lets one process
     prepare while the others wait. Raises PrepareFailed, LockHeld and StoreUnwritable.
     """
-    key = _key(settings, tree, tree_id, python_version)
+    key = _key(settings, tree, tree_id, version)
     place = cache_root / key
     if not settings.prepare:
         return Prepared(place, key, made=False)
@@ -133,12 +133,12 @@ def _executable(program: Path, parent: Mapping[str, str]) -> Path | None:
     return Path(os.path.abspath(found)) if found else None
 
 
-def _key(settings: RunnerSettings, tree: Path, tree_id: str, python_version: str) -> Digest:
+def _key(settings: RunnerSettings, tree: Path, tree_id: str, version: str) -> Digest:
     """The digest of all that decides what the commands install."""
     locks = {name: _digest(tree / name) for name in settings.lock}
     document = {
         "prepare": settings.prepare,
-        "python": python_version,
+        "python": version,
         "locks": locks,
         "tree": "" if any(locks.values()) else tree_id,
     }

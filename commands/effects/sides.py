@@ -1,12 +1,10 @@
-"""The two sides of a gate, made ready on this machine: a worktree, what `prepare` installs, an interpreter, a probe."""
+"""The two sides of a gate, made ready on this machine: a worktree, what `prepare` installs, the runner in it."""
 
 import os
-import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from commands.config.settings import RunnerSettings
@@ -14,39 +12,21 @@ from commands.effects import processes, worktrees
 from commands.effects.environment import child_environment, recorded_environment
 from commands.effects.git import Git
 from commands.effects.prepare import find_python, prepare_side
-from commands.runners import pytest as adapter
+from commands.runners.api import Answer, Circumstances, EvidenceKey, Ground, Launch, ReadyRunner, Runner, lock_digest
 from ledger.errors import LedgerError
-from ledger.values import SIDES, Commit, Digest, Side
+from ledger.values import SIDES, Commit, Side
 
-PROBE_LIMIT_SECONDS = 120.0
-
-
-class ProbeFailed(LedgerError):
-    """The project's interpreter could not say what it is."""
-
-    code = "probe-failed"
-    exit_code = 3
-
-
-class PytestMissing(LedgerError):
-    """The project's interpreter has no pytest."""
-
-    code = "pytest-missing"
-    exit_code = 3
+HELPER_LIMIT_SECONDS = 120.0
 
 
 class ReadySide(Struct, frozen=True, kw_only=True):
-    """One side, ready to run: where its files are, what runs them, and what identifies the circumstances."""
+    """One side, ready to run: where its files are, and what runs them."""
 
     side: Side
     commit: Commit
     tree_id: str
     tree: Path
-    python: Path
-    probe: adapter.Probe
-    import_paths: tuple[str, ...]
-    first_party: tuple[str, ...]
-    cache: Path
+    runner: ReadyRunner
 
 
 class Workplace:
@@ -56,12 +36,13 @@ class Workplace:
         self,
         git: Git,
         settings: RunnerSettings,
+        runner: Runner,
         root: Path,
         ledger_id: str,
         run: str,
         commits: dict[Side, Commit],
     ) -> None:
-        self._git, self._settings, self._root = git, settings, root
+        self._git, self._settings, self._runner, self._root = git, settings, runner, root
         self._owner = worktrees.Owner.here(ledger_id, run)
         self._run, self._commits = run, commits
         self._ready: dict[Side, ReadySide] = {}
@@ -77,12 +58,15 @@ class Workplace:
             self._ready[side] = self._prepare(side)
         return self._ready[side]
 
-    def environment(self, ready: ReadySide, attempt_directory: Path) -> dict[str, str]:
+    def tree(self, side: Side) -> Path:
+        """Where the worktree of a side is, or will be."""
+        return worktrees.side_directory(self._root, self._run, side)
+
+    def environment(self, ready: ReadySide, attempt_directory: Path, launch: Launch) -> dict[str, str]:
         """The environment of the tests of one attempt; its private directories are made."""
         home, temporary = attempt_directory / "home", attempt_directory / "tmp"
         for directory in (attempt_directory, home, temporary):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        other = SIDES[1 - SIDES.index(ready.side)]
         return child_environment(
             os.environ,
             self._settings,
@@ -90,30 +74,34 @@ class Workplace:
             checkout=self._git.toplevel,
             home=home,
             temporary=temporary,
-            import_paths=(*ready.import_paths, str(adapter.PLUGIN_DIRECTORY)),
-            extra=adapter.plugin_environment(
-                record_directory=attempt_directory,
-                tree=ready.tree,
-                checkout=self._git.toplevel,
-                other_tree=worktrees.side_directory(self._root, self._run, other),
-                first_party=ready.first_party,
-            ),
+            import_paths=launch.import_paths,
+            extra=launch.environment,
         )
 
     def evidence_key(
         self,
         ready: ReadySide,
-        command: tuple[str, ...],
+        launch: Launch,
         environment: dict[str, str],
         attempt_directory: Path,
         memory_limit_bytes: int,
-    ) -> adapter.EvidenceKey:
+    ) -> EvidenceKey:
         """What a result of this side counts for."""
         recorded = recorded_environment(
-            environment, tree=ready.tree, home=attempt_directory / "home", temporary=attempt_directory / "tmp"
+            environment,
+            tree=ready.tree,
+            home=attempt_directory / "home",
+            temporary=attempt_directory / "tmp",
         )
-        lock = self._lock_digest(ready)
-        return adapter.evidence_key(ready.tree_id, ready.probe, command, lock, recorded, memory_limit_bytes)
+        files = (ready.tree / name for name in self._settings.lock)
+        locks = {str(file.relative_to(ready.tree)): file.read_bytes() for file in files if file.is_file()}
+        circumstances = Circumstances(
+            tree_id=ready.tree_id,
+            lock=lock_digest(locks),
+            environment=recorded,
+            memory_limit_bytes=memory_limit_bytes,
+        )
+        return ready.runner.evidence_key(launch, circumstances)
 
     def remove(self) -> str:
         """Take the worktrees and attempt directories of this run away; everything that counts is evidence by now.
@@ -122,7 +110,7 @@ class Workplace:
         """
         try:
             for side in SIDES:
-                worktrees.remove(self._git, self._root, worktrees.side_directory(self._root, self._run, side))
+                worktrees.remove(self._git, self._root, self.tree(side))
             worktrees.delete_tree(self.directory)
         except (LedgerError, OSError) as failure:
             return f"{self.directory} could not be removed: {failure}"
@@ -134,75 +122,36 @@ class Workplace:
 
     def _prepare(self, side: Side) -> ReadySide:
         commit = self._commits[side]
-        tree = worktrees.add(
-            self._git, self._root, worktrees.side_directory(self._root, self._run, side), commit, self._owner
-        ).path
+        tree = worktrees.add(self._git, self._root, self.tree(side), commit, self._owner).path
         tree_id = self._git.tree_id(commit)
-        cache = self._cache(side, tree, tree_id)
-        python = find_python(
-            self._settings, tree=tree, cache=cache, checkout=self._git.toplevel, parent=os.environ
-        ).path
-        probe = self._probe(side, python, tree)
-        if not probe.pytest:
-            raise PytestMissing(
-                f"the interpreter {python} of the {side} cannot import pytest",
-                "install pytest there, let `prepare` do it, or name another interpreter with `python` in [runner]",
-            )
-        tracked = sorted(self._git.blobs(commit))
-        return ReadySide(
+        hands = _Hands(tree, side, self._git.toplevel, self._plain_environment)
+        ground = Ground(
             side=side,
-            commit=commit,
-            tree_id=tree_id,
             tree=tree,
-            python=python,
-            probe=probe,
-            import_paths=adapter.import_paths(self._settings, tracked, probe, self._git.toplevel),
-            first_party=self._settings.first_party or self._first_party(tracked, probe, tree),
-            cache=cache,
+            other_tree=self.tree(SIDES[1 - SIDES.index(side)]),
+            checkout=self._git.toplevel,
+            work=self._root,
+            cache=self._cache(side, tree, tree_id, hands),
+            tracked=tuple(sorted(self._git.blobs(commit))),
         )
+        runner = self._runner.make_ready(ground, hands)
+        return ReadySide(side=side, commit=commit, tree_id=tree_id, tree=tree, runner=runner)
 
-    def _first_party(self, tracked: list[str], probe: adapter.Probe, tree: Path) -> tuple[str, ...]:
-        by_tree = not self._settings.lock
-        copied = adapter.copied_names(probe, self._git.toplevel, tree, self._root, by_tree=by_tree)
-        return tuple(sorted({*adapter.first_party_names(tracked), *copied}))
-
-    def _cache(self, side: Side, tree: Path, tree_id: str) -> Path:
+    def _cache(self, side: Side, tree: Path, tree_id: str, hands: "_Hands") -> Path:
         """The prepared directory of the side; an empty one that is shared by all when nothing is to be prepared."""
         cache_root = self._root / "prepared"
         if not self._settings.prepare:
             return cache_root
-        environment = self._plain_environment(tree, f"prepare-{side}")
-        base = find_python(
-            RunnerSettings(), tree=tree, cache=cache_root, checkout=self._git.toplevel, parent=os.environ
-        )
-        version = processes.run(
-            (str(base.path), "--version"),
-            directory=tree,
-            environment=environment,
-            timeout_seconds=PROBE_LIMIT_SECONDS,
-        )
         prepared = prepare_side(
             self._settings,
             tree=tree,
             tree_id=tree_id,
             cache_root=cache_root,
-            python_version=version.stdout.decode("utf-8", "replace").strip(),
-            environment=environment,
+            version=self._runner.prepare_version(hands, cache_root),
+            environment=self._plain_environment(tree, f"prepare-{side}"),
             owner={"run": self._run, "pid": os.getpid(), "host": self._owner.host},
         )
         return prepared.cache
-
-    def _probe(self, side: Side, python: Path, tree: Path) -> adapter.Probe:
-        argv = (str(python), str(adapter.PROBE))
-        environment = self._plain_environment(tree, f"probe-{side}")
-        try:
-            answer = processes.run(argv, directory=tree, environment=environment, timeout_seconds=PROBE_LIMIT_SECONDS)
-            return msgspec.json.decode(answer.stdout, type=adapter.Probe)
-        except (OSError, subprocess.TimeoutExpired, msgspec.MsgspecError) as error:
-            raise ProbeFailed(
-                f"the interpreter {python} of the {side} could not be asked what it is: {error}",
-                "does it run? `python` in [runner] names another one",
-            ) from error
 
     def _plain_environment(self, tree: Path, name: str) -> dict[str, str]:
         """The environment of programs that prepare a side; tests have their own."""
@@ -220,7 +169,21 @@ class Workplace:
             extra={},
         )
 
-    def _lock_digest(self, ready: ReadySide) -> Digest:
-        return adapter.lock_digest(
-            {name: (ready.tree / name).read_bytes() for name in self._settings.lock if (ready.tree / name).is_file()}
-        )
+
+class _Hands:
+    """What the runner may do in the worktree of a side."""
+
+    def __init__(
+        self, tree: Path, side: Side, checkout: Path, environment: Callable[[Path, str], dict[str, str]]
+    ) -> None:
+        self._tree, self._side, self._checkout, self._environment = tree, side, checkout, environment
+
+    def find_python(self, settings: RunnerSettings, cache: Path) -> Path:
+        """The interpreter that these settings name or lead to. Raises PythonMissing."""
+        return find_python(settings, tree=self._tree, cache=cache, checkout=self._checkout, parent=os.environ).path
+
+    def ask(self, argv: Sequence[str], purpose: str) -> Answer:
+        """Run a short helper program to its end. Raises OSError and subprocess.TimeoutExpired."""
+        environment = self._environment(self._tree, f"{purpose}-{self._side}")
+        ended = processes.run(argv, directory=self._tree, environment=environment, timeout_seconds=HELPER_LIMIT_SECONDS)
+        return Answer(*ended)

@@ -16,7 +16,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """One side of one attempt, ready to run. `name` is derived from events, so starting the same job twice is harmless.
 
     `attempt_directory` is allotted to this job alone: its output, its record and its result are written there.
-    `activity` are globs, relative to it, of files whose growth counts as a sign of life. Limits of 0 mean none.
+    `activity` are globs, relative to it, of files whose growth counts as a sign of life. `stdout_file`, a name in it,
+    gets standard output alone; otherwise both streams are the output. Limits of 0 mean none.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Job(Struct, frozen=True, kw_only=True):
     time_limit_seconds: float
     idle_limit_seconds: float
     memory_limit_bytes: int
+    stdout_file: str = ""
 
 
 class JobEnd(Struct, frozen=True, kw_only=True):

@@ -214,6 +214,7 @@ def _hand_over(job: Job, directory: Path) -> bool:
         "time_limit_seconds": job.time_limit_seconds,
         "idle_limit_seconds": job.idle_limit_seconds,
         "memory_limit_bytes": job.memory_limit_bytes,
+        "stdout_file": job.stdout_file,
     }
     supervisor.write_json(str(path), document, durable=True)
     return True

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from msgspec import field
 
 from commands.messages.base import Message
-from ledger.events import FailureLine, MissingTarget
+from ledger.events import FailureLine, MissingTarget, Muted
 from ledger.values import Commit, Digest, Side
 
 
@@ -93,5 +93,22 @@ class RecordAttempt(Message, frozen=True, kw_only=True, tag="record-attempt"):
         return f"record/{self.stream}/{self.shard}/{self.side}/{self.attempt}"
 
 
+class PlanReruns(Message, frozen=True, kw_only=True, tag="plan-reruns"):
+    """Say which new failures are run again next, when everything is measured or has used up its rounds."""
+
+
 class Judge(Message, frozen=True, kw_only=True, tag="judge"):
-    """Decide the verdict, when everything is measured or has used up its rounds."""
+    """Decide the verdict, when everything is measured or has used up its rounds.
+
+    `mutes` are the mutings that stood when the ledger was at the sequence `basis`, `date` is the day in UTC, and
+    `environment` tells of what their conditions ask for where the candidate was tested; what is not in it is not known.
+    """
+
+    mutes: tuple[Muted, ...] = ()
+    date: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    basis: int = 0
+
+    def read_at(self) -> int:
+        """Where the ledger stood."""
+        return self.basis

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from commands.executors.api import JobEnd
+from commands.readers.attempt import AttemptReading, CollectionReading
 from commands.readers.attempt_usage import AttemptUsage, usage_of
 from commands.readers.pytest_record import MAIN, Session, read_session
 from ledger.events import FailureLine, MissingTarget
@@ -20,36 +21,6 @@ READER = "pytest-lines/1"
 _NAMED_IN_DETAIL = 3
 
 _EXIT_CAUSES = {2: "interrupted", 3: "runner-internal-error", 4: "runner-usage-error", 5: "nothing-collected"}
-
-
-class CollectionReading(Struct, frozen=True, kw_only=True):
-    """What a collection gave: its targets in byte order, without blobs; or the reason code of why nothing."""
-
-    complete: bool
-    cause: str | None
-    detail: str
-    targets: tuple[InventoryTarget, ...]
-
-
-class AttemptReading(Struct, frozen=True, kw_only=True):
-    """What an attempt gave.
-
-    `complete`: every requested target was measured and the process ended as it should; exactly then `cause` is None.
-    The cause stands for all targets when `measured_targets` is 0; otherwise `missing` lists the unmeasured ones.
-    `table`, `counts` (cases per outcome) and `failures` show all that was seen, also of unmeasured targets;
-    `attention` names the measured targets that failed, skipped or lost cases. `usage` is what was used meanwhile.
-    """
-
-    complete: bool
-    cause: str | None
-    detail: str
-    table: CaseTable
-    missing: tuple[MissingTarget, ...]
-    attention: tuple[str, ...]
-    counts: dict[str, int]
-    failures: tuple[FailureLine, ...]
-    measured_targets: int
-    usage: AttemptUsage
 
 
 class _Trouble(Struct, frozen=True):

@@ -1,10 +1,12 @@
 """One line per event, for the log."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from commands.render.words import count, counted, memory, moment, safe, seconds, short
 from ledger.events import (
+    RERUN,
     AttemptRecorded,
     AttemptStarted,
     Collected,
@@ -13,9 +15,11 @@ from ledger.events import (
     Event,
     LedgerCreated,
     Measured,
+    Muted,
     Placed,
     Planned,
     Quarantined,
+    RerunsPlanned,
     ResumeStarted,
     RunFinished,
     RunStarted,
@@ -23,6 +27,7 @@ from ledger.events import (
     StepFinished,
     StepStarted,
     Unknown,
+    Unmuted,
     VerdictDecided,
 )
 from ledger.record import RecordedEvent
@@ -53,6 +58,10 @@ def _run_started(event: RunStarted) -> str:
 
 def _attempt_started(event: AttemptStarted) -> str:
     what = "" if event.targets is None else f", {count(len(event.targets), 'target')} still owed"
+    if event.tests is not None:
+        what = f", only {', '.join(event.tests[:3])}"
+    elif event.shard.startswith(RERUN):
+        what = f", {count(len(event.targets or ()), 'target')} again"
     return f"{_attempt(event)} on {event.member}{what}"
 
 
@@ -90,9 +99,21 @@ def _quarantined(event: Quarantined) -> str:
     return f"{event.what} moved to {event.place} ({event.reason}); {kept}"
 
 
+def _reruns_planned(event: RerunsPlanned) -> str:
+    kinds = counted(Counter(rerun.kind for rerun in event.reruns)) or "nothing"
+    return f"{kinds} to run again" + (f" ({event.stopped})" if event.stopped else "")
+
+
+def _muted(event: Muted) -> str:
+    where = "".join(f" where {name}={value}" for name, value in sorted(event.environment.items()))
+    return f"{event.mute}: {event.test} until {event.expires}{where}, by {event.owner}: {event.reason}"
+
+
 def _collected(event: Collected) -> str:
     errors = f", {count(len(event.errors), 'target')} with errors" if event.errors else ""
-    return f"{event.side}: {count(event.cases, 'case')} in {count(event.targets, 'target')}{errors}"
+    # A collection that lists no tests says nothing of how many there are.
+    cases = f"{count(event.cases, 'case')} in " if event.cases else ""
+    return f"{event.side}: {cases}{count(event.targets, 'target')}{errors}"
 
 
 _WORDS: dict[type[Event], Callable[[Any], str]] = {
@@ -115,5 +136,8 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     Measured: _measured,
     VerdictDecided: _verdict,
     Quarantined: _quarantined,
+    RerunsPlanned: _reruns_planned,
+    Muted: _muted,
+    Unmuted: lambda e: f"{e.mute} by {e.by}: {e.reason}",
     Unknown: lambda e: f"an event of a newer version ({e.tag}, version {e.version})",
 }

@@ -26,7 +26,7 @@ def changes(gate: GateView, policy: GatePolicy) -> Iterable[Change]:
             number = attempt.started.attempt
             yield Change(job, number, False, f"started, attempt {number}" if number > 1 else "started")
             if attempt.recorded:
-                again = attempt is not side.attempts[-1] or side.status(policy.rounds) == "owed"
+                again = attempt is not side.attempts[-1] or side.status(policy) == "owed"
                 yield Change(job, number, True, _outcome(attempt.recorded, again=again))
 
 
@@ -53,7 +53,7 @@ def time_left(remaining: Remaining) -> str:
 
 def standing(side: ShardSide, policy: GatePolicy) -> str:
     """Where a job stands."""
-    status, record = side.status(policy.rounds), side.last
+    status, record = side.status(policy), side.last
     if status == "running":
         return f"running, attempt {len(side.attempts)}" if record else "running"
     if status == "owed":

@@ -6,14 +6,15 @@ from datetime import datetime
 from commands.causes import CAUSES
 from commands.render.progress import time_left
 from commands.render.words import clipped, count, moment, safe, seconds, short, wrapped
-from ledger.events import JudgedCase
+from ledger.events import JudgedCase, MuteUsed
 from projections.run.summary import RunSummary, SummaryOwed, SummarySide
 
 MOST_ENTRIES = 20
 CLASS_ORDER = (
-    "introduced", "new-test-failing", "vanished", "newly-skipped", "unmeasured", "flaky", "preexisting", "fixed",
-    "passed",
+    "introduced", "new-test-failing", "vanished", "newly-skipped", "unmeasured", "unresolved",
+    "interference", "flaky", "muted", "preexisting", "fixed", "passed",
 )  # fmt: skip
+UNMEASURED_CLASSES = ("unmeasured", "unresolved", "interference")
 
 _COLUMN = " " * 11
 _INDENT = " " * 6
@@ -26,6 +27,8 @@ def summary_lines(summary: RunSummary, width: int) -> list[str]:
         lines += wrapped(line, width, _COLUMN)
     lines += _cases(summary, width)
     lines += _running(summary)
+    for code in summary.cut_short:
+        lines += ["", *wrapped(f"{code}: {CAUSES[code].meaning}", width, _INDENT)]
     lines += _owed(summary, width)
     return [*lines, *_next(summary)]
 
@@ -42,9 +45,9 @@ def _next(summary: RunSummary) -> list[str]:
 def headline(summary: RunSummary) -> str:
     """One line: what was decided, or where the run stands."""
     if summary.verdict == "passed":
-        return f"passed: no regression in {count(sum(summary.counts.values()), 'case')}"
+        return f"passed: no regression in {count(sum(summary.counts.values()), 'case')}{_muted_too(summary)}"
     if summary.verdict == "failed":
-        unmeasured = summary.counts.get("unmeasured", 0)
+        unmeasured = _unmeasured_count(summary)
         also = f"; {count(unmeasured, 'case')} could not be measured" if unmeasured else ""
         return f"failed: {count(len(summary.blocking), 'case')} that the candidate broke{also}"
     if summary.verdict == "unmeasured":
@@ -60,6 +63,11 @@ def headline(summary: RunSummary) -> str:
     return f"stopped {how}: {done}, nothing is decided"
 
 
+def _muted_too(summary: RunSummary) -> str:
+    muted = summary.counts.get("muted", 0)
+    return f"; {count(muted, 'failure')} muted" if muted else ""
+
+
 def _unmeasured_headline(summary: RunSummary) -> str:
     reasons = {
         "nothing-ran": "not one test of the candidate ran to its result",
@@ -69,7 +77,11 @@ def _unmeasured_headline(summary: RunSummary) -> str:
         return reasons[summary.reason]
     if not summary.counts:
         return "the tests could not be collected"
-    return f"{count(summary.counts.get('unmeasured', 0), 'case')} could not be measured"
+    return f"{count(_unmeasured_count(summary), 'case')} could not be measured"
+
+
+def _unmeasured_count(summary: RunSummary) -> int:
+    return sum(summary.counts.get(name, 0) for name in UNMEASURED_CLASSES)
 
 
 def _sides(summary: RunSummary) -> Iterable[str]:
@@ -126,6 +138,21 @@ def _cases(summary: RunSummary, width: int) -> Iterable[str]:
     if summary.unmeasured:
         yield from ("", "what could not be measured")
         yield from _unmeasured(summary.unmeasured, width)
+    yield from _failing_otherwise(summary.muted, width)
+
+
+def _failing_otherwise(muted: Sequence[MuteUsed], width: int) -> Iterable[str]:
+    """Muted tests are shown as a number only, unless they fail in another way than when they were muted."""
+    others = [one for one in muted if one.otherwise]
+    if not others:
+        return
+    yield from ("", "muted, and failing otherwise than before")
+    for one in others[:MOST_ENTRIES]:
+        cases = f" ({one.otherwise} of {count(one.cases, 'case')})" if one.cases > 1 else ""
+        yield from wrapped(f"  {one.mute}: {one.test}{cases}", width, _INDENT)
+        if one.line:
+            yield clipped(f"{_INDENT}{safe(one.line)}", width)
+    yield from _left_out(others)
 
 
 def _blocking(cases: Sequence[JudgedCase], width: int) -> Iterable[str]:

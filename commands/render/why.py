@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from commands.causes import CAUSES
+from commands.causes import CAUSES, NOTES
 from commands.render.words import safe, seconds, wrapped
 from ledger.values import Digest
 from projections.gate.why import Why, WhyAttempt
@@ -31,8 +31,13 @@ def why_lines(why: Why, logs: Mapping[Digest, Sequence[str]], width: int) -> lis
 
 def _reasons(why: Why) -> Iterable[str]:
     if why.rule:
-        candidate, baseline = why.rule.split(" x ")
-        yield f"rule       candidate {candidate}, baseline {baseline} -> {why.case_class} ({why.table})"
+        candidate, baseline, *rerun = why.rule.split(" x ")
+        again = "".join(f", run again {state}" for state in rerun)
+        yield f"rule       candidate {candidate}, baseline {baseline}{again} -> {why.case_class} ({why.table})"
+    if why.mute:
+        yield f"muted      {why.mute}: `ledger mutes` says by whom, why and until when"
+    if why.note:
+        yield f"note       {why.note}: {NOTES[why.note].meaning}"
     if why.cause:
         known = CAUSES.get(why.cause)
         yield f"cause      {why.cause}" + (f": {known.meaning} {known.next_step}" if known else "")

@@ -4,12 +4,12 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
 from commands.config.settings import RunnerSettings
+from commands.runners.api import EvidenceKey
 from ledger.values import Digest, TestId
 
 ADAPTER = "pytest/1"
@@ -52,27 +52,6 @@ class Probe(Struct, frozen=True, kw_only=True):
     local_names: dict[str, str]
     pytest: str
     pytest_plugins: tuple[tuple[str, str], ...]
-
-
-class EvidenceKey(Struct, frozen=True, kw_only=True):
-    """What a result counts for: two results with the same document may stand for each other.
-
-    `tree` is the git id of the files; `runner` names pytest with the version of it and of its plug-ins; `lock` is the
-    digest of the lock files, "" without any, and then `distributions` name what is installed. Places that
-    differ from attempt to attempt are not in it.
-    """
-
-    tree: str
-    adapter: str
-    runner: tuple[str, ...]
-    python: str
-    platform: str
-    architecture: str
-    command: tuple[str, ...]
-    lock: str
-    distributions: tuple[str, ...]
-    environment: dict[str, str]
-    memory_limit_bytes: int
 
 
 def collect_command(settings: RunnerSettings, python: Path, cache_directory: Path) -> tuple[str, ...]:
@@ -212,14 +191,6 @@ def import_paths(settings: RunnerSettings, tracked: Iterable[str], probe: Probe,
     if found:
         return tuple(dict.fromkeys(found))
     return ("src",) if any(path.startswith("src/") and path.endswith(".py") for path in files) else ()
-
-
-def lock_digest(files: Mapping[str, bytes]) -> Digest:
-    """The digest of the lock files, by name; "" when there are none."""
-    if not files:
-        return ""
-    document = {name: sha256(data).hexdigest() for name, data in sorted(files.items())}
-    return sha256(json.dumps(document).encode()).hexdigest()
 
 
 def evidence_key(

@@ -4,7 +4,7 @@ The attempt directory holds `job.json`, the fields of a `Job`. The supervisor wr
 
 - `lock`: locked while the supervisor lives, so that a job runs at most once and its death is seen at once;
 - `supervisor.json`: who it is and who the command is (pids, start times, boot id);
-- `output.log`: what the command printed;
+- `output.log`: what the command printed; without its standard output when the job has a `stdout_file` for that;
 - `result.json`: the fields of a `JobEnd`, written when no process of the job is left.
 
 Its standard input is a pipe whose other end only the driver holds: a byte asks to stop, the end of the file
@@ -270,16 +270,22 @@ class Supervision:
                 if os.getppid() != supervisor:
                     os._exit(1)
 
-        return subprocess.Popen(
-            self._job["argv"],
-            cwd=self._job["directory"],
-            env={**self._job["environment"], **marks(self._job["name"], self._directory)},
-            stdin=subprocess.DEVNULL,
-            stdout=self._output.handle,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=die_with_supervisor,
-        )
+        with contextlib.ExitStack() as opened:
+            apart = self._job.get("stdout_file")
+            stdout = self._output.handle
+            if apart:
+                stdout = os.open(os.path.join(self._directory, apart), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                opened.callback(os.close, stdout)
+            return subprocess.Popen(
+                self._job["argv"],
+                cwd=self._job["directory"],
+                env={**self._job["environment"], **marks(self._job["name"], self._directory)},
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=self._output.handle,
+                start_new_session=True,
+                preexec_fn=die_with_supervisor,
+            )
 
     def _watch(self, command: int, began: float) -> str | None:
         """Wait until the command exits (None), or until it has to be ended (why)."""

@@ -17,7 +17,9 @@ from ledger.events.gate import (
     VerdictDecided,
 )
 from ledger.events.ledger import FORMAT_VERSION, STREAM, LedgerCreated
+from ledger.events.people import Muted, MuteUsed, Unmuted
 from ledger.events.policy import POLICY_VERSION, GatePolicy, MachinePolicy, PlanPolicy
+from ledger.events.reruns import RERUN, PlannedRerun, RerunKind, RerunsPlanned
 from ledger.events.run import (
     DriverReplaced,
     DriverStarted,
@@ -30,9 +32,10 @@ from ledger.events.run import (
 )
 
 __all__ = [
-    "COLLECTION", "FORMAT_VERSION", "POLICY_VERSION", "STREAM", "TAGS", "TYPES",
+    "COLLECTION", "FORMAT_VERSION", "POLICY_VERSION", "RERUN", "STREAM", "TAGS", "TYPES",
     "AttemptRecorded", "AttemptStarted", "Collected", "DriverReplaced", "DriverStarted", "Event", "FailureLine",
-    "GatePolicy", "JudgedCase", "LedgerCreated", "LostEvents", "MachinePolicy", "Measured", "MissingTarget", "Placed",
-    "PlanPolicy", "Planned", "PlannedShard", "Quarantined", "ResumeStarted", "RunFinished", "RunStarted", "RunStopped",
-    "StepFinished", "StepStarted", "Unknown", "VerdictDecided", "evidence_of",
+    "GatePolicy", "JudgedCase", "LedgerCreated", "LostEvents", "MachinePolicy", "Measured", "MissingTarget", "MuteUsed",
+    "Muted", "Placed", "PlanPolicy", "Planned", "PlannedRerun", "PlannedShard", "Quarantined", "RerunKind",
+    "RerunsPlanned", "ResumeStarted", "RunFinished", "RunStarted", "RunStopped", "StepFinished", "StepStarted",
+    "Unknown", "Unmuted", "VerdictDecided", "evidence_of",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from ledger.events.base import Event, stored_as
+from ledger.events.people import MuteUsed
 from ledger.values import Commit, EvidenceDigest, Side, Verdict
 
 COLLECTION = "collection"
@@ -190,12 +191,12 @@ class JudgedCase(Struct, frozen=True, array_like=True):
 
 
 @stored_as("verdict-decided")
-class VerdictDecided(Event, frozen=True, kw_only=True):
+class VerdictDecided(Event, frozen=True, kw_only=True, omit_defaults=True):
     """The gate's answer. `table` names the decision table and its version; `classes` is the evidence with a row per
     case.
 
     `blocking` are the cases that make it failed, `unmeasured` those that could not be judged, with their reason codes;
-    `counts` is cases per class, over all cases.
+    `counts` is cases per class, over all cases. `muted` are the mutings that kept cases from blocking.
     """
 
     verdict: Verdict
@@ -205,3 +206,4 @@ class VerdictDecided(Event, frozen=True, kw_only=True):
     counts: dict[str, int]
     blocking: tuple[JudgedCase, ...]
     unmeasured: tuple[JudgedCase, ...]
+    muted: tuple[MuteUsed, ...] = ()

@@ -14,7 +14,9 @@ class PlanPolicy(Struct, frozen=True, kw_only=True):
     an even part of the machine's. `target_seconds` asks for as few shards as end within that time; 0 for one for each
     that runs at a time. A target that needs more than `heavy_percent` of the budget has a shard to itself. Those of
     `spawn_targets` share `spawn_shards` shards with nothing else. A shard is given up after `deadline_percent` of its
-    planned time, or after `deadline_floor_seconds` when that is longer, and in any case after the gate's time limit.
+    planned time, or after `deadline_floor_seconds` when that is longer, and in any case after the gate's time limit. A
+    target that takes longer than `split_seconds`, and longer than an even share, is split into parts; 0 splits none.
+    `durations_file` is a file of the candidate with times of tests, for what no run has measured.
     """
 
     budget_bytes: int = 0
@@ -24,6 +26,8 @@ class PlanPolicy(Struct, frozen=True, kw_only=True):
     spawn_shards: int = 3
     deadline_floor_seconds: float = 1200.0
     deadline_percent: int = 150
+    split_seconds: float = 0.0
+    durations_file: str = ""
 
 
 class MachinePolicy(Struct, frozen=True, kw_only=True):
@@ -45,7 +49,8 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     `baseline`: run the baseline of every target, or only where the candidate failed, skipped or lost cases.
     `rounds`: how often a shard side may be tried until it is measured. `shards`: 0 lets the planner choose.
     `parallel`: processes at a time on this machine. Limits of 0 mean no limit. `flaky`: a flaky pass warns or blocks.
-    `plan` and `machine` are absent from runs of programs that did not know them.
+    `rerun`: whether new failures are run again before the verdict. `plan`, `machine` and `rerun` are absent from runs
+    of programs that did not know them.
     """
 
     baseline: Literal["always", "on-failure"] = "always"
@@ -58,6 +63,17 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     memory_limit_bytes: int = 0
     plan: PlanPolicy | UnsetType = UNSET
     machine: MachinePolicy | UnsetType = UNSET
+    rerun: Literal["on", "off"] | UnsetType = UNSET
+
+    @property
+    def reruns(self) -> bool:
+        """Whether new failures are run again before the verdict."""
+        return self.rerun == "on"
+
+    @property
+    def ladder(self) -> bool:
+        """Whether what is not measured is tried again by the retry ladder; runs of older programs know rounds only."""
+        return not isinstance(self.rerun, UnsetType)
 
     @property
     def planning(self) -> PlanPolicy:

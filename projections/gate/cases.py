@@ -41,7 +41,7 @@ class SideCases(Struct):
     """One side, indexed: the inventory's targets and cases, the newest row of each case of a measured target.
 
     `failed_before` are the tests that failed in an attempt that did not measure their target: no later attempt makes
-    that undone.
+    that undone. `idle` are the measured targets of which nothing but skips was seen and nothing else is known.
     """
 
     evidence: SideEvidence
@@ -50,6 +50,7 @@ class SideCases(Struct):
     collected: dict[TestId, None] = field(default_factory=dict)
     reported: dict[TestId, CaseRow] = field(default_factory=dict)
     failed_before: set[TestId] = field(default_factory=set)
+    idle: set[str] = field(default_factory=set)
 
     def knows(self, test: TestId) -> bool:
         """Whether this side has the case, from its collection or from a report."""
@@ -68,7 +69,7 @@ _RAN = frozenset({"passed", "failed", "xpassed"})
 class JoinedCase(Struct, frozen=True):
     """A case with its state on both sides, the first line to show for it, and why it was not measured, if so.
 
-    `ran`: the test itself was run on the candidate.
+    `ran`: the test itself was run on the candidate. `collected`: the candidate's collection has found it.
     """
 
     test: TestId
@@ -77,6 +78,7 @@ class JoinedCase(Struct, frozen=True):
     line: str = ""
     cause: str = ""
     ran: bool = False
+    collected: bool = False
 
 
 def index(evidence: SideEvidence) -> SideCases:
@@ -96,6 +98,9 @@ def index(evidence: SideEvidence) -> SideCases:
             elif row.outcome in ("failed", "error") and cause and cause not in UNTRUSTED:
                 side.failed_before.add(row.test)
         side.measured.update(target for target, cause in causes.items() if cause is None)
+    ran = {test.target for test, row in side.reported.items() if row.outcome != "skipped"}
+    unlisted = {target for target in side.measured & side.targets.keys() if not side.targets[target].is_listed}
+    side.idle = unlisted - ran
     return side
 
 
@@ -128,11 +133,15 @@ Variants = dict[tuple[str, tuple[str, ...]], bool]
 def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, variants: Variants) -> JoinedCase:
     state, cause = _candidate_state(test, candidate, baseline, variants)
     other = _baseline_state(test, baseline)
+    if state == "skipped" and other == "absent" and test.target in candidate.idle - baseline.idle:
+        # Nothing of the target was executed, and the baseline does not let it skip by skipping all of it, too.
+        state, cause = "unmeasured", "only-skipped"
     row = candidate.reported.get(test)
     line = row.line or row.reason if row else ""
     if other in ("unmeasured", "not-run") and not cause:
         cause = baseline.evidence.missing.get(test.target, "not-measured")
-    return JoinedCase(test, state, other, line, cause, ran=row is not None and row.outcome in _RAN)
+    ran = row is not None and row.outcome in _RAN
+    return JoinedCase(test, state, other, line, cause, ran=ran, collected=test in candidate.collected)
 
 
 def _candidate_state(
@@ -141,7 +150,7 @@ def _candidate_state(
     if not test.path:
         return _collection_state(test, candidate)
     hidden = _hidden(test, candidate)
-    if not candidate.knows(test) and not hidden:
+    if not candidate.knows(test) and not hidden and not _unlisted(test, candidate):
         return _gone(test, candidate, baseline, variants)
     if test.target in candidate.evidence.missing:
         return "unmeasured", candidate.evidence.missing[test.target]
@@ -149,6 +158,12 @@ def _candidate_state(
         return "failed", ""
     row = candidate.reported.get(test)
     return (_row_state(row, candidate), "") if row else ("unmeasured", "not-measured")
+
+
+def _unlisted(test: TestId, candidate: SideCases) -> bool:
+    """Whether the candidate may have the test: its target is still to be measured, and its collection lists none."""
+    found = candidate.targets.get(test.target)
+    return found is not None and not found.is_listed and test.target in candidate.evidence.missing
 
 
 def _hidden(test: TestId, candidate: SideCases) -> bool:
@@ -188,18 +203,24 @@ def _gone(test: TestId, candidate: SideCases, baseline: SideCases, variants: Var
 
     A test of the same bytes whose variants that are left are all skipped is hidden too: pytest leaves one that it skips
     when there are no parameters any more. Only what the baseline collected can vanish, so that the answer does not
-    depend on whether the baseline was run.
+    depend on whether the baseline was run; where a collection lists no tests, only what the baseline reported.
     """
     ours, theirs = candidate.targets.get(test.target), baseline.targets.get(test.target)
     if ours is not None and ours.skipped is not None:
         return "skipped", ""
     identical = theirs is not None and (theirs.kept is True or _same_bytes(ours, theirs))
-    if not identical or test not in baseline.collected:
+    if not identical or not (test in baseline.collected or _only_reported(test, baseline)):
         return "removed", ""
     all_skipped = variants.get((test.target, test.path))
     if all_skipped is None:
         return "vanished", ""
     return ("skipped" if all_skipped else "removed"), ""
+
+
+def _only_reported(test: TestId, side: SideCases) -> bool:
+    """Whether reports are all that can tell which tests the target has, and they tell of this one."""
+    target = side.targets.get(test.target)
+    return target is not None and not target.is_listed and test in side.reported
 
 
 def _same_bytes(ours: InventoryTarget | None, theirs: InventoryTarget) -> bool:

@@ -71,7 +71,7 @@ def summarize(executor: str, now_ms: float, groups: Sequence[Group]) -> Progress
 
 
 def gate_progress(run: RunView, gate: GateView, now: datetime) -> Progress:
-    """The progress of a gate: a group for each collection and, once planned, for each side of each shard."""
+    """The progress of a gate: a group for each collection and, once planned, for each side of each shard and re-run."""
     sides = [(COLLECTION, side) for side in SIDES]
     for planned in gate.plan.shards if gate.plan else ():
         work: dict[Side, int] = {"candidate": planned.candidate_targets, "baseline": planned.baseline_targets}
@@ -84,6 +84,8 @@ def gate_progress(run: RunView, gate: GateView, now: datetime) -> Progress:
             for shard, side in sides
             if side == "candidate" or gate.side(shard, side).attempts or f"{shard}/{side}" in wanted
         ]
+    for rerun in gate.reruns.values():
+        sides += [(rerun.shard, side) for side in SIDES if side == "candidate" or rerun.baseline]
     groups = [_group(gate.side(shard, side), run, side) for shard, side in sides]
     return summarize("local", now.timestamp() * 1000, groups)
 
@@ -101,7 +103,7 @@ def _group(state: ShardSide, run: RunView, side: Side) -> Group:
 
 
 def _state(state: ShardSide, run: RunView) -> GroupState:
-    status = state.status(run.policy.rounds)
+    status = state.status(run.policy)
     if status == "running":
         return "running"
     if status == "measured":

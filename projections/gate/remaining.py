@@ -2,7 +2,7 @@
 
 What is owed or running is laid out on the slots in the order in which the gate would start it: whenever a slot is free,
 the first that may start takes it. Retries that may still come to be owed are not foreseen, nor is the baseline of what
-the candidate has not failed yet under `on-failure`, nor waiting for memory.
+the candidate has not failed yet under `on-failure`, nor re-runs that are not planned yet, nor waiting for memory.
 """
 
 from collections.abc import Sequence
@@ -53,6 +53,8 @@ def remaining_time(run: RunView, gate: GateView, now: datetime) -> Remaining:
         return Remaining(seconds=None, reason="not-planned-yet", factor=1.0, compared=0)
     shards = {shard.shard: shard for shard in gate.plan.shards}
     factor, compared = _factor(gate, shards)
+    # A re-run takes its share of the time of the shard that it is of.
+    shards |= {rerun.shard: shards[rerun.of] for rerun in gate.reruns.values()}
 
     def unknown(reason: str) -> Remaining:
         return Remaining(seconds=None, reason=reason, factor=factor, compared=compared)

@@ -1,23 +1,28 @@
 """Shards and their attempts: what was collected, planned, placed, tried, and what each side of a shard still misses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct, field
 
 from ledger.events import (
     COLLECTION,
+    RERUN,
     AttemptRecorded,
     AttemptStarted,
     Collected,
+    GatePolicy,
     Placed,
     Planned,
+    PlannedRerun,
+    RerunsPlanned,
     ResumeStarted,
     VerdictDecided,
 )
 from ledger.record import RecordedEvent
 from ledger.values import SIDES, Side
 from projections.fold import View
+from projections.gate.ladder import SAME_CAUSE_LEAST, TRIES_MOST, Step, rung
 
 SideStatus = Literal["pending", "running", "owed", "measured", "unmeasured"]
 
@@ -41,7 +46,8 @@ class ShardSide(Struct):
     `missing` maps each target that is still owed to the reason code; None means that no attempt could tell its targets
     apart yet, so every target is owed. `suspects` maps a target to the last attempt that did not come past it.
     `covered` are the measured targets of attempts that named theirs. `attention` are the measured targets that failed,
-    skipped or lost cases. `rounds` counts the attempts that used up a round since the last resume.
+    skipped or lost cases. `rounds` counts the attempts that used up a round since the last resume. `given_up`: since
+    then, the cause that ended this side has ended most others too.
     """
 
     shard: str
@@ -52,6 +58,7 @@ class ShardSide(Struct):
     covered: set[str] = field(default_factory=set)
     attention: set[str] = field(default_factory=set)
     rounds: int = 0
+    given_up: bool = False
 
     @property
     def running(self) -> Attempt | None:
@@ -68,19 +75,57 @@ class ShardSide(Struct):
         """Whether every target asked for so far was measured."""
         return self.missing is not None and not self.missing
 
-    def status(self, rounds_allowed: int) -> SideStatus:
-        """Where this side stands when so many rounds are allowed."""
+    @property
+    def last_trouble(self) -> AttemptRecorded | None:
+        """The newest record of an attempt that used up a round and has a cause for not having measured everything."""
+        records = (attempt.recorded for attempt in reversed(self.attempts))
+        return next((record for record in records if record is not None and record.counted and record.cause), None)
+
+    def others(self, targets: Iterable[str]) -> tuple[str, ...]:
+        """Those of these targets that no attempt died in."""
+        return tuple(target for target in targets if target not in self.suspects)
+
+    def not_yet_alone(self, targets: Iterable[str]) -> tuple[str, ...]:
+        """Those of these targets that an attempt died in and that were never tried alone."""
+        alone = {a.started.targets for a in self.attempts if a.recorded is not None and a.recorded.counted}
+        return tuple(target for target in targets if target in self.suspects and (target,) not in alone)
+
+    def step(self, policy: GatePolicy, wanted: Iterable[str] | None = None) -> Step:
+        """The next step of the retry ladder. `wanted` are the targets to measure, None for what is missing."""
+        last = self.last_trouble
+        if self.rounds == 0 or last is None or not policy.ladder:
+            return "again" if self.rounds < policy.rounds else "stop"
+        answer = rung(last.cause)
+        rounds = policy.rounds if answer.again is None else min(policy.rounds, 1 + answer.again)
+        if self.given_up:
+            return "stop"
+        if self.rounds < rounds:
+            return "again"
+        if not answer.isolated or policy.rounds == 1 or self.rounds >= TRIES_MOST or self.shard.startswith(RERUN):
+            return "stop"
+        targets = tuple(self.missing or () if wanted is None else wanted)
+        if self.others(targets):
+            return "others"
+        return "alone" if self.not_yet_alone(targets) else "stop"
+
+    def status(self, policy: GatePolicy) -> SideStatus:
+        """Where this side stands under these rules."""
         if self.running:
             return "running"
         if self.measured:
             return "measured"
         if not self.attempts:
             return "pending"
-        return "owed" if self.rounds < rounds_allowed else "unmeasured"
+        return "unmeasured" if self.step(policy) == "stop" else "owed"
 
 
 class GateView(Struct):
-    """One gate: its two inventories, its plan, where shards are placed, and every side of every shard."""
+    """One gate: its two inventories, its plan, where shards are placed, and every side of every shard.
+
+    `reruns` are the re-runs by the name of their shard, in the order in which they were planned. `reruns_closed`: since
+    the last record of an attempt it was found that no re-run would tell more; `reruns_stopped` is the reason code of
+    why, if there were more. `tripped` is the cause, with its side, that has ended most shards since the last resume.
+    """
 
     inventories: dict[Side, Collected] = field(default_factory=dict)
     plan: Planned | None = None
@@ -88,6 +133,15 @@ class GateView(Struct):
     sides: dict[tuple[str, Side], ShardSide] = field(default_factory=dict)
     verdict: VerdictDecided | None = None
     verdict_sequence: int = 0
+    reruns: dict[str, PlannedRerun] = field(default_factory=dict)
+    reruns_closed: bool = False
+    reruns_stopped: str = ""
+    tripped: tuple[Side, str] | None = None
+
+    def shards(self) -> Iterator[str]:
+        """The name of every shard that has to have a place: those of the plan, then the re-runs."""
+        yield from (shard.shard for shard in self.plan.shards) if self.plan else ()
+        yield from self.reruns
 
     def side(self, shard: str, side: Side) -> ShardSide:
         """This side of this shard, whether or not anything happened to it yet."""
@@ -131,24 +185,52 @@ def _attempt_recorded(view: GateView, event: AttemptRecorded, recorded: Recorded
             attempt.recorded, attempt.recorded_at = event, recorded.header.time
             _take_results(side, attempt.started, event)
     side.rounds += event.counted
+    view.reruns_closed = False
+    _trip(view, side)
 
 
 def _take_results(side: ShardSide, started: AttemptStarted, event: AttemptRecorded) -> None:
     """What is listed as missing counts more than a claim to be complete.
 
-    An attempt that died after its last target is not complete and has nothing missing: all that it was asked for was
-    measured. One that lists nothing although it did not measure everything has measured nothing that can be told apart.
+    What an attempt on a part of them was not asked for stays missing. An attempt that died after its last target is not
+    complete and has nothing missing: all that it was asked for was measured. One that lists nothing although it did not
+    measure everything has measured nothing that can be told apart.
     """
     side.attention.update(event.attention)
+    asked = started.targets
+    before = {} if asked is None else {t: cause for t, cause in (side.missing or {}).items() if t not in asked}
     if event.missing:
-        side.missing = {missing.target: missing.cause for missing in event.missing}
+        side.missing = before | {missing.target: missing.cause for missing in event.missing}
         side.suspects.update((m.target, event.attempt) for m in event.missing if m.cause != NOT_REACHED)
     elif event.complete or 0 < event.targets == event.measured_targets:
-        side.missing = {}
-    elif started.targets is not None:
-        side.missing = dict.fromkeys(started.targets, event.cause or "unmeasured")
+        side.missing = before
+    elif asked is not None:
+        side.missing = before | dict.fromkeys(asked, event.cause or "unmeasured")
     if side.missing is not None:
-        side.covered.update(target for target in started.targets or () if target not in side.missing)
+        side.covered.update(target for target in asked or () if target not in side.missing)
+
+
+def _trip(view: GateView, side: ShardSide) -> None:
+    """Give up the planned sides that one cause left without any result, once these are most of them."""
+    ended, shards = _fruitless(side), view.plan.shards if view.plan else ()
+    if ended is None or all(shard.shard != side.shard for shard in shards):
+        return
+    alike = [one for one in (view.side(shard.shard, side.side) for shard in shards) if _fruitless(one) == ended]
+    if len(alike) >= SAME_CAUSE_LEAST and 2 * len(alike) > len(shards):
+        view.tripped = (side.side, ended)
+        for one in alike:
+            one.given_up = True
+
+
+def _fruitless(side: ShardSide) -> str | None:
+    """The cause of a side of which nothing was measured since the last resume; None for any other side."""
+    last = side.last_trouble if side.rounds and not side.measured else None
+    return None if last is None or last.measured_targets else last.cause
+
+
+def _reruns_planned(view: GateView, event: RerunsPlanned, recorded: RecordedEvent) -> None:
+    view.reruns.update((rerun.shard, rerun) for rerun in event.reruns)
+    view.reruns_closed, view.reruns_stopped = not event.reruns, event.stopped
 
 
 def _verdict(view: GateView, event: VerdictDecided, recorded: RecordedEvent) -> None:
@@ -156,9 +238,9 @@ def _verdict(view: GateView, event: VerdictDecided, recorded: RecordedEvent) -> 
 
 
 def _resumed(view: GateView, event: ResumeStarted, recorded: RecordedEvent) -> None:
-    view.verdict = None
+    view.verdict, view.tripped = None, None
     for side in view.sides.values():
-        side.rounds = 0
+        side.rounds, side.given_up = 0, False
 
 
 SHARDS = View(
@@ -171,6 +253,7 @@ SHARDS = View(
         Placed: _placed,
         AttemptStarted: _attempt_started,
         AttemptRecorded: _attempt_recorded,
+        RerunsPlanned: _reruns_planned,
         VerdictDecided: _verdict,
         ResumeStarted: _resumed,
     },

@@ -13,17 +13,22 @@ While rounds remain nothing is decided. At the end, first match wins:
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from ledger.events import JudgedCase
+from ledger.events import JudgedCase, MuteUsed
 from ledger.tables import ClassRow, ClassTable
 from ledger.values import TestId, Verdict
 from projections.gate.cases import JoinedCase
-from projections.gate.classes import TABLE_VERSION, judge
+from projections.gate.classes import WITH_RERUNS, WITHOUT_RERUNS, judge
+from projections.gate.notes import LOAD
+from projections.gate.reruns import Rerun
+from projections.people.muting import NO_MUTES, ValidMutes
+
+_NO_RERUN = Rerun()
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """The answer: verdict, its reason code, the class table, and the cases that decide."""
+    """The answer: verdict, its reason code, the class table, the cases that decide, and the mutings that were used."""
 
     verdict: Verdict
     reason: str
@@ -31,14 +36,28 @@ class Judged(Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     blocking: tuple[JudgedCase, ...]
     unmeasured: tuple[JudgedCase, ...]
+    muted: tuple[MuteUsed, ...] = ()
 
 
-def judge_cases(cases: Iterable[JoinedCase], *, flaky_blocks: bool) -> Judged:
-    """Judge every case and decide."""
+class Closer(Struct, frozen=True):
+    """What a closer look at some cases showed: their re-runs, and the notes on them."""
+
+    reruns: Mapping[TestId, Rerun]
+    notes: Mapping[TestId, str]
+
+    def rerun_of(self, case: JoinedCase) -> Rerun:
+        """What the re-runs of a case showed; only what failed is ever looked up, because most cases pass."""
+        return self.reruns.get(case.test, _NO_RERUN) if case.candidate == "failed" else _NO_RERUN
+
+
+def judge_cases(
+    cases: Iterable[JoinedCase], *, flaky_blocks: bool, closer: Closer | None = None, mutes: ValidMutes = NO_MUTES
+) -> Judged:
+    """Judge every case and decide; without a closer look by the version of the table that knows no re-runs."""
     ran, rows = False, []
     for case in cases:
         ran |= case.ran
-        rows.append(_row(case, flaky_blocks))
+        rows.append(mutes.applied(_row(case, flaky_blocks, closer), case))
     counts = Counter(row.case_class for row in rows)
     blocking = tuple(JudgedCase(r.test.text(), r.case_class, r.line) for r in rows if r.effect == "failed")
     unmeasured = _unmeasured(row for row in rows if row.effect == "unmeasured")
@@ -46,27 +65,38 @@ def judge_cases(cases: Iterable[JoinedCase], *, flaky_blocks: bool) -> Judged:
     return Judged(
         verdict=verdict,
         reason=reason,
-        table=ClassTable(table=TABLE_VERSION, rows=tuple(rows)),
+        table=ClassTable(table=table_version(reruns=closer is not None), rows=tuple(rows)),
         counts=dict(sorted(counts.items())),
         blocking=blocking,
         unmeasured=unmeasured,
+        muted=mutes.used(rows),
     )
 
 
-def judge_nothing(causes: Mapping[str, str]) -> Judged:
+def table_version(*, reruns: bool) -> str:
+    """The version of the table for runs with or without re-runs."""
+    return WITH_RERUNS if reruns else WITHOUT_RERUNS
+
+
+def judge_nothing(causes: Mapping[str, str], *, reruns: bool = False) -> Judged:
     """The answer when no case could be judged at all: `causes` maps what failed to its reason code."""
     return Judged(
         verdict="unmeasured",
         reason=next(iter(causes.values()), "nothing-collected"),
-        table=ClassTable(table=TABLE_VERSION, rows=()),
+        table=ClassTable(table=table_version(reruns=reruns), rows=()),
         counts={},
         blocking=(),
         unmeasured=tuple(JudgedCase(what, "unmeasured", cause) for what, cause in causes.items()),
     )
 
 
-def _row(case: JoinedCase, flaky_blocks: bool) -> ClassRow:
-    judgement = judge(case.candidate, case.baseline, flaky_blocks=flaky_blocks)
+def _row(case: JoinedCase, flaky_blocks: bool, closer: Closer | None) -> ClassRow:
+    rerun = closer.rerun_of(case) if closer else _NO_RERUN
+    judgement = judge(case.candidate, case.baseline, rerun.state, flaky_blocks=flaky_blocks)
+    noted = closer.notes.get(case.test) if closer and closer.notes else None
+    cause = case.cause
+    if judgement.case_class in ("interference", "unresolved"):
+        cause = rerun.cause or judgement.case_class
     return ClassRow(
         test=case.test,
         candidate=case.candidate,
@@ -75,17 +105,18 @@ def _row(case: JoinedCase, flaky_blocks: bool) -> ClassRow:
         effect=judgement.effect,
         rule=judgement.rule,
         line=case.line,
-        cause=case.cause if judgement.effect == "unmeasured" else "",
+        cause=cause if judgement.effect == "unmeasured" else "",
+        note=noted or (LOAD if rerun.load else UNSET),
     )
 
 
 def _unmeasured(rows: Iterable[ClassRow]) -> tuple[JudgedCase, ...]:
-    """A target that was not measured is listed once; a failure that lacks its baseline is listed by itself."""
-    listed: dict[TestId, str] = {}
+    """A target that was not measured is listed once; a failure that could not be judged is listed by itself."""
+    listed: dict[TestId, JudgedCase] = {}
     for row in rows:
-        whole_target = row.candidate == "unmeasured"
-        listed.setdefault(TestId(row.test.target) if whole_target else row.test, row.cause)
-    return tuple(JudgedCase(test.text(), "unmeasured", cause) for test, cause in listed.items())
+        what = TestId(row.test.target) if row.candidate == "unmeasured" else row.test
+        listed.setdefault(what, JudgedCase(what.text(), row.case_class, row.cause))
+    return tuple(listed.values())
 
 
 def _decide(blocking: tuple[JudgedCase, ...], unmeasured: tuple[JudgedCase, ...], *, ran: bool) -> tuple[Verdict, str]:

@@ -29,7 +29,10 @@ class WhyAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """The explanation of one case, or of a side of a shard of which nothing is known (`rule` is then "")."""
+    """The explanation of one case, or of a side of a shard of which nothing is known (`rule` is then "").
+
+    `mute` names the muting that keeps the case from blocking, `note` is the code of what else there is to say of it; ""
+    when there is none."""
 
     test: str
     case_class: str
@@ -40,6 +43,8 @@ class Why(Struct, frozen=True, kw_only=True):
     line: str
     verdict_sequence: int
     attempts: tuple[WhyAttempt, ...]
+    mute: str = ""
+    note: str = ""
 
 
 def matching(table: ClassTable, wanted: str) -> list[ClassRow]:
@@ -60,6 +65,8 @@ def explain(row: ClassRow, table: str, gate: GateView, tables: dict[Digest, Case
         line=row.line,
         verdict_sequence=gate.verdict_sequence,
         attempts=tuple(_attempts(row.test, gate, tables)),
+        mute=row.mute or "",
+        note=row.note or "",
     )
 
 
@@ -89,7 +96,8 @@ def _attempts(test: TestId, gate: GateView, tables: dict[Digest, CaseTable]) -> 
         for attempt in state.attempts:
             record = attempt.recorded
             table = tables.get(record.table) if record and record.table else None
-            if state.shard == COLLECTION or record is None or table is None:
+            others = attempt.started.tests is not None and test.text() not in attempt.started.tests
+            if state.shard == COLLECTION or record is None or table is None or others:
                 continue
             target = next((row for row in table.targets if row.target == test.target), None)
             if target is not None:

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ledger.events import COLLECTION, AttemptRecorded, Event
+from ledger.events import COLLECTION, RERUN, AttemptRecorded, Event
+from ledger.parts import whole_target
 from ledger.tables import CaseTable, MemoryBasis
 from ledger.values import Commit, Outcome, Side
+from projections.gate.cases import UNTRUSTED
+
+LINE_MAX = 500
+"""The characters that are kept of the first line of a failure."""
 
 
 class TargetRow(Struct, frozen=True, kw_only=True):
@@ -55,8 +60,11 @@ def target_results(
 ) -> Iterator[tuple[str, str | None, float, int | None, MemoryBasis]]:
     """Target, cause, seconds, peak memory and its basis of each target of an attempt.
 
-    The tables of older programs name no memory; there, that of the attempt is a lone target's own.
+    The tables of older programs name no memory; there, that of the attempt is a lone target's own. A re-run says
+    nothing: it may have run a single test, and is not what a plan is about.
     """
+    if event.shard.startswith(RERUN):
+        return
     lone_bytes = event.peak_memory_bytes if len(table.targets) == 1 else None
     for row in table.targets:
         memory: tuple[int | None, MemoryBasis] = (row.memory_bytes, row.memory_basis)
@@ -65,7 +73,10 @@ def target_results(
         yield row.target, row.cause, row.duration_seconds, *memory
 
 
-def case_results(table: CaseTable) -> Iterator[tuple[str, Outcome, float, int]]:
-    """Test in text form, outcome, seconds and re-runs of each case of an attempt."""
+def case_results(table: CaseTable) -> Iterator[tuple[str, Outcome, float, int, str, bool]]:
+    """Test in text form, outcome, seconds, re-runs and first line of a failure of each case of an attempt, and whether
+    there is no doubt that it was a test of this commit."""
+    doubtful = {whole_target(row.target) for row in table.targets if row.cause in UNTRUSTED}
     for row in table.cases:
-        yield row.test.text(), row.outcome, row.duration_seconds, row.reruns
+        line = row.line[:LINE_MAX] if row.outcome in ("failed", "error") else ""
+        yield row.test.text(), row.outcome, row.duration_seconds, row.reruns, line, row.test.target not in doubtful

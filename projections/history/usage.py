@@ -11,12 +11,14 @@
 An attempt that did not measure a target says nothing else about what the target needs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from statistics import median
 
 from msgspec import Struct
 
+from ledger.parts import part_count, whole_target
 from ledger.tables import KnownTarget, MemoryBasis, UsageTable
 from projections.history.results import TargetRow
 
@@ -108,13 +110,49 @@ def session_usage(attempts: Sequence[tuple[float, int | None]]) -> SessionUsage:
     )
 
 
-def usage_table(targets: dict[str, TargetUsage], session: SessionUsage) -> UsageTable:
+def with_wholes(targets: Mapping[str, TargetUsage]) -> dict[str, TargetUsage]:
+    """The same, and what is known of targets by their parts, where all of these were measured since the whole was.
+
+    A target takes as long as its parts together, and not more memory than the one that needs most.
+    """
+    parts: defaultdict[tuple[str, int], list[TargetUsage]] = defaultdict(list)
+    for name, usage in targets.items():
+        if (whole := whole_target(name)) != name:
+            parts[whole, part_count(name)].append(usage)
+    found = dict(targets)
+    for (whole, total), known in sorted(parts.items()):
+        since = min(usage.sequence for usage in known)
+        before = found.get(whole)
+        if len(known) == total and (before is None or before.sequence < since):
+            found[whole] = _together(known)
+    return found
+
+
+def _together(parts: Sequence[TargetUsage]) -> TargetUsage:
+    oldest = min(parts, key=lambda part: part.sequence)
+    memories = [part.peak_memory_bytes for part in parts]
+    known = [used for used in memories if used is not None]
+    return TargetUsage(
+        duration_seconds=sum(part.duration_seconds for part in parts),
+        peak_memory_bytes=max(known) if len(known) == len(parts) else None,
+        memory_basis="upper-bound" if len(known) == len(parts) else "none",
+        aged=any(part.aged for part in parts),
+        measurements=min(part.measurements for part in parts),
+        commit=oldest.commit,
+        sequence=oldest.sequence,
+    )
+
+
+def usage_table(
+    targets: Mapping[str, TargetUsage], session: SessionUsage, case_seconds: Mapping[str, float]
+) -> UsageTable:
     """The document that a plan is made from."""
     return UsageTable(
         session_seconds=session.duration_seconds,
         session_memory_bytes=session.memory_bytes,
         targets=tuple(
             KnownTarget(name, usage.duration_seconds, usage.peak_memory_bytes, usage.memory_basis, usage.aged)
-            for name, usage in sorted(targets.items())
+            for name, usage in sorted(with_wholes(targets).items())
         ),
+        case_seconds=dict(case_seconds),
     )

@@ -6,12 +6,13 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ledger.errors import LedgerError
+from projections.history.flaky import FlakyRow
 from projections.history.results import OutcomeRow, TargetRow
 from projections.history.runs import RunRow
 from projections.queries import rows
 from projections.queries.rows import RunSource
 
-HistoryName = Literal["runs", "targets", "outcomes"]
+HistoryName = Literal["runs", "targets", "outcomes", "flaky"]
 
 
 class ViewUnknown(LedgerError):
@@ -37,6 +38,7 @@ QUERIES: dict[str, Query] = {
         Query("runs", "how did each run go, and what did it take?", RunRow, None),
         Query("targets", "what did each target use, in every attempt of every run?", TargetRow, None),
         Query("outcomes", "what did each case do, in every attempt of every run?", OutcomeRow, None),
+        Query("flaky", "which tests failed and passed without a change, how often, where?", FlakyRow, None),
         Query("events", "what happened in the run?", rows.EventRow, rows.event_rows),
         Query("shards", "what was planned, where does it run, what is missing?", rows.ShardRow, rows.shard_rows),
         Query("attempts", "what was tried, and how did it end?", rows.AttemptRow, rows.attempt_rows),

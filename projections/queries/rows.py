@@ -92,7 +92,7 @@ class ShardRow(Struct, frozen=True, kw_only=True):
 
 
 def shard_rows(source: RunSource) -> Iterator[ShardRow]:
-    """Both collections, then the sides of each planned shard."""
+    """Both collections, then the sides of each planned shard, then those of the re-runs."""
     gate = source.views.gate
     for state in gate.collections():
         collected = gate.inventories.get(state.side)
@@ -102,6 +102,9 @@ def shard_rows(source: RunSource) -> Iterator[ShardRow]:
         for side in SIDES:
             if targets[side]:
                 yield _shard_row(source, gate.side(planned.shard, side), targets[side])
+    for rerun in gate.reruns.values():
+        for side in SIDES if rerun.baseline else SIDES[:1]:
+            yield _shard_row(source, gate.side(rerun.shard, side), len(rerun.targets))
 
 
 def _shard_row(source: RunSource, state: ShardSide, targets: int | None) -> ShardRow:
@@ -110,7 +113,7 @@ def _shard_row(source: RunSource, state: ShardSide, targets: int | None) -> Shar
     return ShardRow(
         shard=state.shard,
         side=state.side,
-        status=state.status(source.views.run.policy.rounds),
+        status=state.status(source.views.run.policy),
         member=source.views.gate.placements.get(state.shard, ""),
         targets=targets,
         missing=None if state.missing is None else len(state.missing),
@@ -224,7 +227,8 @@ def case_rows(source: RunSource) -> Iterator[CaseRow]:
 
 class ClassRow(Struct, frozen=True, kw_only=True):
     """The judgement of one case: its states on both sides, its class, the effect on the verdict, and the cell of the
-    decision table that gave both. `cause` says why it is unmeasured."""
+    decision table that gave both. `cause` says why it is unmeasured, `mute` names the muting that keeps it from
+    blocking, `note` is the code of what else there is to say of it."""
 
     test: str
     target: str
@@ -235,13 +239,16 @@ class ClassRow(Struct, frozen=True, kw_only=True):
     rule: str
     line: str
     cause: str
+    mute: str | None
+    note: str | None
 
 
 def class_rows(source: RunSource) -> Iterator[ClassRow]:
     """Every case of the verdict that stands; nothing while there is none."""
     verdict = source.views.gate.verdict
     for row in source.load(verdict.classes, ClassTable).rows if verdict else ():
-        yield ClassRow(**structs.asdict(row) | {"test": row.test.text(), "target": row.test.target})
+        named = {"test": row.test.text(), "target": row.test.target, "mute": row.mute or None, "note": row.note or None}
+        yield ClassRow(**structs.asdict(row) | named)
 
 
 class BlockingRow(Struct, frozen=True, kw_only=True):

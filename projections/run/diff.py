@@ -163,8 +163,7 @@ def _inventory(views: RunViews, side: str) -> str:
 
 def _usage(views: RunViews) -> dict[str, Usage]:
     """Per side of a shard in the order of the plan, after the total; a collection is one as well."""
-    shards = [COLLECTION, *(planned.shard for planned in views.gate.plan.shards)] if views.gate.plan else [COLLECTION]
-    states = [views.gate.side(shard, side) for shard in shards for side in SIDES]
+    states = [views.gate.side(shard, side) for shard in (COLLECTION, *views.gate.shards()) for side in SIDES]
     parts = {f"{state.shard}/{state.side}": _side_usage([state]) for state in states if state.attempts}
     return {"total": _side_usage(states), **parts}
 

@@ -11,7 +11,8 @@
 | measured     | yes  | settled, some to compare    | `on-failure`, some not run | baseline, for those targets |
 
 A side is settled when it is measured or has used up its rounds. A side that has used up its rounds stays owed: it is
-what a resume runs again.
+what a resume runs again. So it is with re-runs, which come after the plan's shards: a side of a re-run is owed until it
+is measured, always with all of its targets, because it is to be as it was.
 """
 
 from bisect import bisect_left
@@ -26,7 +27,9 @@ from ledger.events import (
     Event,
     GatePolicy,
     Planned,
+    PlannedRerun,
     PlannedShard,
+    RerunsPlanned,
     ResumeStarted,
 )
 from ledger.values import SIDES, Side
@@ -36,7 +39,9 @@ from projections.gate.shards import GateView, ShardSide, SideStatus
 class Owed(Struct, frozen=True):
     """One side of one shard that is not measured. `targets` None means all of the side's targets, in the plan's order.
 
-    `ready`: it may be started now (it is not running, has rounds left, and what it waits for has come).
+    `ready`: it may be started now (it is not running, has tries left, and what it waits for has come). `part` are those
+    of the targets that the next attempt takes, None for all. `tests` are the only tests of the targets that are wanted,
+    in text form; None for all.
     """
 
     shard: str
@@ -44,6 +49,13 @@ class Owed(Struct, frozen=True):
     status: SideStatus
     targets: tuple[str, ...] | None
     ready: bool
+    part: tuple[str, ...] | None = None
+    tests: tuple[str, ...] | None = None
+
+    @property
+    def next_targets(self) -> tuple[str, ...] | None:
+        """What the next attempt takes; None for all of the side's targets."""
+        return self.targets if self.part is None else self.part
 
     @property
     def label(self) -> str:
@@ -57,10 +69,15 @@ def owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
     if collections or gate.plan is None:
         return collections
     entries: list[Owed] = []
-    for shard in gate.plan.shards:
+    for shard in _shards(gate):
         for side in SIDES:
             entries.extend(_shard_side(gate, shard, side, policy))
     return entries
+
+
+def _shards(gate: GateView) -> tuple[PlannedShard | PlannedRerun, ...]:
+    """Those of the plan, then the re-runs."""
+    return (*gate.plan.shards, *gate.reruns.values()) if gate.plan else ()
 
 
 def collections_owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
@@ -68,8 +85,10 @@ def collections_owed(gate: GateView, policy: GatePolicy) -> list[Owed]:
     return [_entry(side, policy, None) for side in gate.collections() if not side.measured]
 
 
-def _shard_side(gate: GateView, shard: PlannedShard, side: Side, policy: GatePolicy) -> Iterable[Owed]:
+def _shard_side(gate: GateView, shard: PlannedShard | PlannedRerun, side: Side, policy: GatePolicy) -> Iterable[Owed]:
     state = gate.side(shard.shard, side)
+    if isinstance(shard, PlannedRerun):
+        return _rerun_side(shard, state, policy)
     if side == "candidate":
         return () if state.measured or not shard.candidate_targets else (_entry(state, policy, None),)
     if not shard.baseline_targets:
@@ -79,11 +98,19 @@ def _shard_side(gate: GateView, shard: PlannedShard, side: Side, policy: GatePol
     return _compared_baseline(gate.side(shard.shard, "candidate"), state, policy, shard.absent)
 
 
+def _rerun_side(rerun: PlannedRerun, state: ShardSide, policy: GatePolicy) -> Iterable[Owed]:
+    if state.measured or (state.side == "baseline" and not rerun.baseline):
+        return ()
+    status = state.status(policy)
+    tests = (rerun.test,) if rerun.kind == "alone" else None
+    return (Owed(rerun.shard, state.side, status, rerun.targets, status in ("pending", "owed"), tests=tests),)
+
+
 def _compared_baseline(
     candidate: ShardSide, state: ShardSide, policy: GatePolicy, absent: tuple[str, ...]
 ) -> Iterable[Owed]:
     """The baseline under `on-failure`: only the targets of the candidate that need a comparison and have none yet."""
-    settled = candidate.status(policy.rounds) in ("measured", "unmeasured")
+    settled = candidate.status(policy) in ("measured", "unmeasured")
     wanted = tuple(sorted(candidate.attention - state.covered - set(absent)))
     if not wanted:
         return ()
@@ -91,10 +118,16 @@ def _compared_baseline(
 
 
 def _entry(state: ShardSide, policy: GatePolicy, wanted: tuple[str, ...] | None, *, ready: bool = True) -> Owed:
-    status = state.status(policy.rounds)
-    if status == "measured":
-        status = "owed" if state.rounds < policy.rounds else "unmeasured"
-    return Owed(state.shard, state.side, status, _order(state, wanted), ready and status in ("pending", "owed"))
+    targets, step = _order(state, wanted), state.step(policy, wanted)
+    status = state.status(policy)
+    if status not in ("running", "pending"):
+        status = "unmeasured" if step == "stop" else "owed"
+    part = None
+    if targets is not None and step == "others":
+        part = state.others(targets)
+    elif targets is not None and step == "alone":
+        part = state.not_yet_alone(targets)[:1]
+    return Owed(state.shard, state.side, status, targets, ready and status in ("pending", "owed"), part)
 
 
 def _order(state: ShardSide, wanted: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -113,15 +146,17 @@ def collection_owed(entries: Iterable[Owed]) -> bool:
 
 
 class Agenda(Struct):
-    """The planned shards of which a side may be started, kept up to date event by event.
+    """The shards of which a side may be started, kept up to date event by event.
 
     What it gives is what `owed` calls ready, without looking at every shard of a large plan for each attempt. `shards`
-    is the plan, `places` maps a shard to its place in it, and `startable` are places, in order.
+    are those of the plan and the re-runs, `places` maps a shard to its place among them, and `startable` are places, in
+    order. `tripped` is what the gate had given up when it was looked at as a whole.
     """
 
-    shards: tuple[PlannedShard, ...] = ()
+    shards: tuple[PlannedShard | PlannedRerun, ...] = ()
     places: dict[str, int] = field(default_factory=dict)
     startable: list[int] = field(default_factory=list)
+    tripped: tuple[Side, str] | None = None
 
     @classmethod
     def of(cls, gate: GateView, policy: GatePolicy) -> "Agenda":
@@ -132,13 +167,16 @@ class Agenda(Struct):
 
     def follow(self, event: Event, gate: GateView, policy: GatePolicy) -> None:
         """Take an event that the gate's view has taken already."""
-        if isinstance(event, Planned | ResumeStarted):
+        if isinstance(event, Planned | RerunsPlanned | ResumeStarted):
             self._begin(gate, policy)
         elif isinstance(event, AttemptStarted | AttemptRecorded) and event.shard in self.places:
-            self._look_again(self.places[event.shard], gate, policy)
+            if gate.tripped != self.tripped:
+                self._begin(gate, policy)
+            else:
+                self._look_again(self.places[event.shard], gate, policy)
 
     def _begin(self, gate: GateView, policy: GatePolicy) -> None:
-        self.shards = gate.plan.shards if gate.plan else ()
+        self.shards, self.tripped = _shards(gate), gate.tripped
         self.places = {shard.shard: place for place, shard in enumerate(self.shards)}
         self.startable = [place for place, shard in enumerate(self.shards) if _ready(gate, shard, policy)]
 
@@ -152,11 +190,11 @@ class Agenda(Struct):
             del self.startable[index]
 
     def ready(self, gate: GateView, policy: GatePolicy) -> Iterator[Owed]:
-        """The entries of planned shards that `owed` gives as ready, in the same order."""
+        """The entries that `owed` gives as ready, but for collections, in the same order."""
         if not collections_owed(gate, policy):
             for place in self.startable:
                 yield from _ready(gate, self.shards[place], policy)
 
 
-def _ready(gate: GateView, shard: PlannedShard, policy: GatePolicy) -> list[Owed]:
+def _ready(gate: GateView, shard: PlannedShard | PlannedRerun, policy: GatePolicy) -> list[Owed]:
     return [entry for side in SIDES for entry in _shard_side(gate, shard, side, policy) if entry.ready]

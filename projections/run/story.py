@@ -257,11 +257,12 @@ def _plan(gate: GateView) -> StoryPlan | None:
 def _attempts(gate: GateView) -> Iterator[StoryAttempt]:
     """Every attempt in the order of its start."""
     attempts = (attempt for state in gate.sides.values() for attempt in state.attempts)
-    return (_attempt(attempt) for attempt in sorted(attempts, key=lambda one: one.sequence))
+    return (_attempt(attempt, gate) for attempt in sorted(attempts, key=lambda one: one.sequence))
 
 
-def _attempt(attempt: Attempt) -> StoryAttempt:
+def _attempt(attempt: Attempt, gate: GateView) -> StoryAttempt:
     started, record = attempt.started, attempt.recorded
+    whole = started.targets is None or started.shard in gate.reruns
     named = {name: getattr(record, name) for name in ("table", "record", "log", "evidence_key")} if record else {}
     return StoryAttempt(
         shard=started.shard,
@@ -275,7 +276,7 @@ def _attempt(attempt: Attempt) -> StoryAttempt:
         cause=(record.cause or "") if record else "",
         detail=record.detail if record else "",
         counts=record.counts if record else {},
-        targets=None if started.targets is None else len(started.targets),
+        targets=None if whole else len(started.targets or ()),
         measured_targets=record.measured_targets if record else 0,
         exit_code=record.exit_code if record else None,
         signal=record.signal if record else None,

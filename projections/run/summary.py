@@ -4,10 +4,12 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ledger.events import JudgedCase
+from ledger.events import JudgedCase, MuteUsed
 from ledger.values import Commit, Verdict
+from projections.gate.ladder import SAME_CAUSE
 from projections.gate.progress import Progress, gate_progress
 from projections.gate.remaining import Remaining, remaining_time
+from projections.gate.shards import GateView
 from projections.registry import RunViews
 from projections.run.owed import owed
 
@@ -44,7 +46,8 @@ class SummaryOwed(Struct, frozen=True, kw_only=True):
 class RunSummary(Struct, frozen=True, kw_only=True):
     """Where a run stands. `state` is running, interrupted (its driver is gone), stopped or finished; `verdict` is None
     until it is decided; `counts` is cases per class; `next_command` is what to type next, "" for nothing.
-    `remaining` is how long it still takes while it is driven, None when it is not.
+    `remaining` is how long it still takes while it is driven, None when it is not. `muted` are the mutings that kept
+    cases from blocking. `cut_short` are the codes of why less was tried again than could have been.
 
     `as_of` is "" for now, else the moment in the past that is looked at, in UTC. The state may then also be open: it
     had not ended, and whether its driver was alive is not known."""
@@ -72,6 +75,8 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     next_command: str
     as_of: str
     remaining: Remaining | None = None
+    muted: tuple[MuteUsed, ...] = ()
+    cut_short: tuple[str, ...] = ()
 
 
 def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: str = "") -> RunSummary:
@@ -103,7 +108,14 @@ def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: 
         next_command="" if as_of else _next_command(state, bool(outstanding), run.run),
         as_of=as_of,
         remaining=remaining_time(run, views.gate, now) if state in ("running", "open") and not verdict else None,
+        muted=verdict.muted if verdict else (),
+        cut_short=_cut_short(views.gate),
     )
+
+
+def _cut_short(gate: GateView) -> tuple[str, ...]:
+    same_cause = SAME_CAUSE if gate.tripped else ""
+    return tuple(code for code in (same_cause, gate.reruns_stopped) if code)
 
 
 def failing_so_far(views: RunViews) -> int:

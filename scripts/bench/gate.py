@@ -17,8 +17,8 @@ from ledger.events import Planned
 from ledger.evidence import EvidenceStore
 from ledger.store.reader import Reader
 from ledger.tables import Plan, decode_document
-from scripts.bench.lib import report
-from scripts.bench.programs import cpu_seconds
+from scripts.bench.measuring.lib import report
+from scripts.bench.measuring.programs import cpu_seconds
 from scripts.real.project import (
     LEDGER,
     RACES,

@@ -36,7 +36,7 @@ from ledger.values import SIDES, Digest, Side, TestId
 from projections.history.results import OutcomeRow, case_results, has_results, target_results
 from projections.history.results import TargetRow as TargetResult
 from projections.history.runs import PastRun
-from scripts.bench.lib import Watch, compare, report
+from scripts.bench.measuring.lib import Watch, compare, report
 
 CATCH_UP_MAX = 3.0
 STATUS_MAX = 1.5
@@ -123,7 +123,7 @@ class InMemory:
                 sequence=sequence,
             )  # fmt: skip
             self.targets.setdefault(target, []).append(use)
-        for test, outcome, seconds, reruns in case_results(table):
+        for test, outcome, seconds, reruns, *_ in case_results(table):
             row = OutcomeRow(
                 run=run, test=test, side=event.side, shard=event.shard, attempt=event.attempt, commit=event.commit,
                 outcome=outcome, duration_seconds=seconds, reruns=reruns, sequence=sequence,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from commands.executors.api import JobEnd
 from commands.readers.junit import Expectations, Reading, Report, read_reports
-from scripts.bench.lib import Watch, compare, report
+from scripts.bench.measuring.lib import Watch, compare, report
 
 CASES = 100_000
 TARGETS = 200

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from scripts.bench.lib import report
+from scripts.bench.measuring.lib import report
 from scripts.real.project import LEDGER, Project, interpreter_of, make_project
 
 CANDIDATE, BASELINE = "8.3.0", "8.2.1"

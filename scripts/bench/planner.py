@@ -11,7 +11,7 @@ from statistics import mean
 
 from commands.decide.planner import PlanRequest, Usage, UsagePlan, plan_shards_by_usage
 from commands.messages import Refusal
-from scripts.bench.lib import TOLERANCE, report
+from scripts.bench.measuring.lib import TOLERANCE, report
 
 SEEDS = range(20)
 SETS = ((60, 8), (60, 16), (300, 16), (300, 32), (2000, 32))

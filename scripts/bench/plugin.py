@@ -15,8 +15,8 @@ from pathlib import Path
 
 from commands.config.settings import RunnerSettings
 from commands.runners import pytest as adapter
-from scripts.bench.lib import Run, Watch, compare, report
-from scripts.bench.programs import cpu_seconds
+from scripts.bench.measuring.lib import Run, Watch, compare, report
+from scripts.bench.measuring.programs import cpu_seconds
 from scripts.real.project import RELEASES, interpreter_of, plain_variables, write_release
 
 TARGETS = ("tests/test_basic.py", "tests/test_options.py")

@@ -24,7 +24,7 @@ from ledger.store.reader import Reader
 from ledger.store.writer import Writer
 from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, TargetRow, encode_document
 from ledger.values import Side, TestId
-from scripts.bench.lib import report
+from scripts.bench.measuring.lib import report
 
 RUN = "20300102-030405-abcd"
 LEDGER_FILE = "ledger.sqlite"

@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.bench.lib import Run, Watch, compare
-from scripts.bench.programs import cpu_seconds
+from scripts.bench.measuring.lib import Run, Watch, compare
+from scripts.bench.measuring.programs import cpu_seconds
 from scripts.bench.replay import build
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,7 +24,7 @@ from ledger.record import Actor, NewEvent, Stamp
 from ledger.store.reader import Reader
 from ledger.store.sqlite.schema import TABLE
 from ledger.store.writer import Writer
-from scripts.bench.lib import Watch, compare, report
+from scripts.bench.measuring.lib import Watch, compare, report
 
 BATCH = 100
 RUN_EVENTS = 500

@@ -20,7 +20,7 @@ from ledger.record import NewEvent
 from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.rows import SELECT_ROW
 from ledger.store.writer import Writer
-from scripts.bench.lib import Watch, compare, report
+from scripts.bench.measuring.lib import Watch, compare, report
 from scripts.bench.store import COMMIT, RUN_EVENTS, attempts, digest_of, stamp
 
 RATIO_MAX = 4.0

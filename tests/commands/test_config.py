@@ -13,12 +13,64 @@ from hypothesis import strategies as st
 
 from commands.config.keys import RULES, TABLES
 from commands.config.load import StoreUnsupported, load_settings, store_location, usable_processors
-from commands.config.settings import RunnerSettings, Settings
+from commands.config.settings import CommandSettings, MuteSettings, RunnerSettings, Settings
 from commands.config.sources import ConfigInvalid, from_file
 from commands.config.template import template
+from commands.config.together import foreign_keys
 from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
 
-DEFAULTS = Settings(gate=GatePolicy(parallel=usable_processors()))
+DEFAULTS = Settings(gate=GatePolicy(parallel=usable_processors(), rerun="on"))
+
+OF_COMMAND = foreign_keys(RunnerSettings())
+
+
+EVERY_KEY = """
+    project = "demo"
+    store = "/ledger"
+    work = "/work"
+    [gate]
+    baseline = "on-failure"
+    rounds = 9
+    shards = 9
+    parallel = 9
+    flaky = "block"
+    time_limit_seconds = "1.5h"
+    idle_limit_seconds = "90s"
+    memory_limit_bytes = "2GiB"
+    rerun = "off"
+    [runner]
+    runner = "pytest"
+    python = "python3.12"
+    arguments = ["-p", "no:randomly"]
+    paths = ["tests"]
+    prepare = [["python3", "-m", "venv", "{cache}"],
+               ["{cache}/bin/pip", "install", "{tree}"]]
+    lock = ["requirements.txt"]
+    import_paths = ["src"]
+    first_party = ["demo"]
+    pass_environment = ["DJANGO_*", "CI"]
+    [runner.set_environment]
+    python = "3"
+    [plan]
+    budget_bytes = "3GiB"
+    target_seconds = "10m"
+    heavy_percent = 80
+    spawn_targets = ["tests/test_spawn.py"]
+    spawn_shards = 2
+    deadline_floor_seconds = 60
+    deadline_percent = 300
+    split_seconds = "2m"
+    durations_file = ".test_durations"
+    [machine]
+    reservation_bytes = "1GiB"
+    headroom_percent = 200
+    start_wait_seconds = "1h"
+    [mutes]
+    count_max = 7
+    days_max = 14
+    passes = 3
+"""
+"""A file with every key, none of them at its default."""
 
 
 @pytest.fixture
@@ -71,45 +123,7 @@ class TestPrecedence:
         assert loaded.origin("gate.idle_limit_seconds") == f"user file {tmp_path / 'user' / 'config.toml'}:7"
 
     def test_every_key_can_be_set_in_the_file_and_is_found_again(self, load, write):
-        write("""
-            project = "demo"
-            store = "/ledger"
-            work = "/work"
-            [gate]
-            baseline = "on-failure"
-            rounds = 9
-            shards = 9
-            parallel = 9
-            flaky = "block"
-            time_limit_seconds = "1.5h"
-            idle_limit_seconds = "90s"
-            memory_limit_bytes = "2GiB"
-            [runner]
-            runner = "pytest"
-            python = "python3.12"
-            arguments = ["-p", "no:randomly"]
-            paths = ["tests"]
-            prepare = [["python3", "-m", "venv", "{cache}"],
-                       ["{cache}/bin/pip", "install", "{tree}"]]
-            lock = ["requirements.txt"]
-            import_paths = ["src"]
-            first_party = ["demo"]
-            pass_environment = ["DJANGO_*", "CI"]
-            [runner.set_environment]
-            python = "3"
-            [plan]
-            budget_bytes = "3GiB"
-            target_seconds = "10m"
-            heavy_percent = 80
-            spawn_targets = ["tests/test_spawn.py"]
-            spawn_shards = 2
-            deadline_floor_seconds = 60
-            deadline_percent = 300
-            [machine]
-            reservation_bytes = "1GiB"
-            headroom_percent = 200
-            start_wait_seconds = "1h"
-        """)
+        write(EVERY_KEY)
 
         loaded = load()
 
@@ -119,14 +133,16 @@ class TestPrecedence:
             work="/work",
             gate=GatePolicy(
                 baseline="on-failure", rounds=9, shards=9, parallel=9, flaky="block", time_limit_seconds=5400.0,
-                idle_limit_seconds=90.0, memory_limit_bytes=2 * 1024**3,
+                idle_limit_seconds=90.0, memory_limit_bytes=2 * 1024**3, rerun="off",
             ),
             plan=PlanPolicy(
                 budget_bytes=3 * 1024**3, target_seconds=600.0, heavy_percent=80,
                 spawn_targets=("tests/test_spawn.py",),
-                spawn_shards=2, deadline_floor_seconds=60.0, deadline_percent=300,
+                spawn_shards=2, deadline_floor_seconds=60.0, deadline_percent=300, split_seconds=120.0,
+                durations_file=".test_durations",
             ),
             machine=MachinePolicy(reservation_bytes=1024**3, headroom_percent=200, start_wait_seconds=3600.0),
+            mutes=MuteSettings(count_max=7, days_max=14, passes=3),
             runner=RunnerSettings(
                 python="python3.12", arguments=("-p", "no:randomly"), paths=("tests",),
                 prepare=(("python3", "-m", "venv", "{cache}"), ("{cache}/bin/pip", "install", "{tree}")),
@@ -134,7 +150,7 @@ class TestPrecedence:
                 pass_environment=("DJANGO_*", "CI"), set_environment={"python": "3"},
             ),
         )  # fmt: skip
-        assert all(loaded.origin(key).startswith("file ledger.toml:") for key in RULES)
+        assert all(loaded.origin(key).startswith("file ledger.toml:") for key in RULES if key not in OF_COMMAND)
 
     def test_a_table_of_pyproject_is_the_same(self, load, write):
         write('[project]\nname = "x"\nrounds = 7\n[tool.ledger]\nproject = "y"\n[tool.ledger.gate]\nrounds = 4\n',
@@ -397,7 +413,10 @@ class TestLines:
 class TestKeys:
     def test_every_setting_is_a_key_with_a_meaning_and_every_key_is_a_setting(self):
         top = {field.name for field in msgspec.structs.fields(Settings)} - set(TABLES)
-        kinds = {"gate": GatePolicy, "plan": PlanPolicy, "machine": MachinePolicy, "runner": RunnerSettings}
+        kinds = {
+            "gate": GatePolicy, "plan": PlanPolicy, "machine": MachinePolicy, "mutes": MuteSettings,
+            "runner": CommandSettings,
+        }  # fmt: skip
         inner = {f"{table}.{field.name}" for table in TABLES for field in msgspec.structs.fields(kinds[table])}
 
         # The two are tables of their own, which a run keeps as part of its policy.
@@ -414,7 +433,7 @@ class TestKeys:
 
 class TestTemplate:
     def test_what_init_writes_loads_and_changes_nothing_but_the_name(self, load, write):
-        write(template("pytest", "demo", ["pytest.ini is there"]))
+        write(template(RunnerSettings(), "demo", ["pytest.ini is there"]))
 
         loaded = load()
 
@@ -423,25 +442,26 @@ class TestTemplate:
         assert loaded.origin("gate.rounds") == "default"
 
     def test_what_is_commented_out_is_every_key_with_its_default(self, load, write):
-        text = re.sub(r"^# (\w+ = )", r"\1", template("pytest", "", []), flags=re.MULTILINE)
+        text = re.sub(r"^# (\w+ = )", r"\1", template(RunnerSettings(), "", []), flags=re.MULTILINE)
         write(text)
 
         loaded = load()
 
         assert loaded.settings == Settings()
-        assert all(loaded.origin(key).startswith("file ledger.toml:") for key in RULES)
+        assert all(loaded.origin(key).startswith("file ledger.toml:") for key in RULES if key not in OF_COMMAND)
 
     def test_every_key_is_explained_and_the_lines_are_short(self):
-        text = template("pytest", "demo", ["why"])
+        text = template(RunnerSettings(), "demo", ["why"])
 
         unwrapped = text.replace("\n# ", " ")
-        assert all(rule.meaning in unwrapped and rule.allowed in unwrapped for rule in RULES.values())
+        rules = [rule for key, rule in RULES.items() if key not in OF_COMMAND]
+        assert all(rule.meaning in unwrapped and rule.allowed in unwrapped for rule in rules)
         assert max(map(len, text.splitlines())) <= 100
         assert "# why\n" in text
 
     @given(st.text(max_size=40), st.text(max_size=40))
     def test_no_name_and_no_reason_breaks_the_file(self, name, reason):
-        document = tomllib.loads(template("pytest", name, [reason]))
+        document = tomllib.loads(template(RunnerSettings(), name, [reason]))
 
         assert document["runner"] == {"runner": "pytest"}
         assert all(kept == "?" or kept == given for kept, given in zip(document["project"], name, strict=True))

@@ -423,3 +423,14 @@ class TestVersions:
         assert version is not None
         padded = [*version.release, *[0] * (len(numbers) - len(version.release))]
         assert (padded, version.stage) == (numbers, 0)
+
+
+def test_a_file_is_read_as_it_is_in_a_commit(make_repository):
+    repository = make_repository("files")
+    first = repository.commit({"a/b.txt": "one\n"})
+    second = repository.commit({"a/b.txt": "two\n"})
+
+    git = Git(repository.path)
+
+    assert [git.file(commit, "a/b.txt") for commit in (first, second)] == [b"one\n", b"two\n"]
+    assert git.file(first, "a/c.txt") is None

@@ -49,7 +49,7 @@ def prepare(tree, tmp_path):
             "tree": tree,
             "tree_id": "tree-1",
             "cache_root": tmp_path / "cache",
-            "python_version": "3.12.1",
+            "version": "3.12.1",
             "environment": {"PATH": os.environ["PATH"]},
             "owner": owner_details("run-1", "now"),
         }
@@ -73,7 +73,7 @@ class TestOnce:
 
     def test_another_lock_file_python_or_command_is_prepared_apart(self, prepare, noting, tree):
         first = prepare(noting)
-        by_python = prepare(noting, python_version="3.13.0")
+        by_python = prepare(noting, version="3.13.0")
         by_command = prepare(RunnerSettings(prepare=(*noting.prepare, (sys.executable, "-c", "")), lock=noting.lock))
         (tree / "requirements.txt").write_text("a==2\n")
         by_lock = prepare(noting)
@@ -134,7 +134,7 @@ class TestInterrupted:
             "tree, cache, program, switch = sys.argv[1:]\n"
             "settings = RunnerSettings(prepare=((sys.executable, '-c', program, '{cache}', switch),))\n"
             "prepare_side(settings, tree=pathlib.Path(tree), tree_id='tree-1', cache_root=pathlib.Path(cache),\n"
-            "             python_version='3.12.1', environment={}, owner={})\n"
+            "             version='3.12.1', environment={}, owner={})\n"
         )
         switch, cache = tmp_path / "switch", tmp_path / "cache"
         argv = [sys.executable, "-c", driver, str(tmp_path / "tree"), str(cache), program, str(switch)]

@@ -53,6 +53,15 @@ def test_a_command_that_a_signal_ends_is_reported_with_the_signal(executor: Exec
     assert (end.end, end.exit_code, end.signal) == ("signalled", None, signal.SIGSEGV)
 
 
+def test_standard_output_is_kept_apart_where_that_is_asked_for(executor: Executor, tmp_path: Path) -> None:
+    both = ("sh", "-c", "echo told; echo warned >&2")
+    run(executor, make_job(tmp_path, *both, attempt_directory=tmp_path / "apart", stdout_file="told.txt"))
+    run(executor, make_job(tmp_path, *both, attempt_directory=tmp_path / "together"))
+    assert text_of(tmp_path / "apart" / "told.txt") == "told\n"
+    assert text_of(tmp_path / "apart" / "output.log") == "warned\n"
+    assert text_of(tmp_path / "together" / "output.log") == "told\nwarned\n"
+
+
 def test_an_end_is_reported_once(executor: Executor, tmp_path: Path) -> None:
     run(executor, make_job(tmp_path, "true"))
     assert executor.observe() == []

@@ -5,7 +5,17 @@ from itertools import product
 
 import pytest
 
-from projections.gate.classes import BASELINE_STATES, CANDIDATE_STATES, TABLE, judge, printed_table
+from projections.gate.classes import (
+    BASELINE_STATES,
+    CANDIDATE_STATES,
+    NEW_FAILURES,
+    RERUN_STATES,
+    RERUNS,
+    TABLE,
+    judge,
+    printed_reruns,
+    printed_table,
+)
 
 CELLS = [
     pytest.param(candidate, baseline, id=f"{candidate} x {baseline}")
@@ -131,3 +141,73 @@ def test_the_printed_table_contains_every_cell_with_its_mark() -> None:
         judgement = judge(candidate, baseline)
         expected[candidate, baseline] = marks[judgement.effect] + judgement.case_class
     assert printed == expected
+
+
+# What a re-run showed says of a failure that is new, in a sentence for each class that it may come to.
+RERUN_SENTENCES: dict[str, Callable[[str], bool]] = {
+    # Nobody looked again, or whoever looked saw it fail again.
+    "as it was": lambda shown: shown in ("none", "failed-again"),
+    # It takes the company of others to make it fail.
+    "interference": lambda shown: shown == "failed-among-others",
+    # It passes wherever it failed.
+    "flaky": lambda shown: shown == "passed-again",
+    # Whoever looked saw nothing that counts.
+    "unresolved": lambda shown: shown == "unresolved",
+}  # fmt: skip
+
+ALL_CELLS = [
+    pytest.param(candidate, baseline, shown, id=f"{candidate} x {baseline} x {shown}")
+    for candidate, baseline, shown in product(CANDIDATE_STATES, BASELINE_STATES, RERUN_STATES)
+]
+
+
+@pytest.mark.parametrize(("candidate", "baseline", "shown"), ALL_CELLS)
+def test_re_runs_change_the_class_of_new_failures_as_one_sentence_says_and_of_nothing_else(
+    candidate: str, baseline: str, shown: str
+) -> None:
+    before, after = judge(candidate, baseline), judge(candidate, baseline, shown)
+    if before.case_class not in ("introduced", "new-test-failing"):
+        assert after == before
+        return
+    (true,) = [name for name, sentence in RERUN_SENTENCES.items() if sentence(shown)]
+    assert after.case_class == (before.case_class if true == "as it was" else true)
+    assert after.rule == (before.rule if shown == "none" else f"{before.rule} x {shown}")
+
+
+@pytest.mark.parametrize("flaky_blocks", [False, True])
+@pytest.mark.parametrize("shown", RERUN_STATES)
+@pytest.mark.parametrize("baseline", ["passed", "absent"])
+def test_only_a_failure_that_passes_again_where_it_failed_stops_being_in_the_way(
+    baseline: str, shown: str, flaky_blocks: bool
+) -> None:
+    effect = judge("failed", baseline, shown, flaky_blocks=flaky_blocks).effect
+    words = {
+        "none": "failed",
+        "failed-again": "failed",
+        "failed-among-others": "unmeasured",
+        "unresolved": "unmeasured",
+    }
+    assert effect == words.get(shown, "failed" if flaky_blocks else "none")
+
+
+def test_what_a_re_run_showed_is_a_state_of_the_table_or_a_crash() -> None:
+    with pytest.raises(KeyError):
+        judge("failed", "passed", "dreamt")  # type: ignore[arg-type]
+
+
+def test_the_table_of_re_runs_has_every_cell_once() -> None:
+    header, *rows = [line.split() for line in RERUNS.strip().splitlines()]
+    assert [row[0] for row in rows] == list(RERUN_STATES)
+    assert {len(row) for row in rows} == {len(header)} == {1 + len(NEW_FAILURES)}
+
+
+def test_the_printed_table_of_re_runs_contains_every_cell_with_its_mark() -> None:
+    header, *rows = [line.split(" | ") for line in printed_reruns().splitlines()]
+    assert header[1:] == ["introduced", "new-test-failing"]
+    assert rows == [
+        ["none", "!introduced", "!new-test-failing"],
+        ["failed-again", "!introduced", "!new-test-failing"],
+        ["failed-among-others", "?interference", "?interference"],
+        ["passed-again", "flaky", "flaky"],
+        ["unresolved", "?unresolved", "?unresolved"],
+    ]

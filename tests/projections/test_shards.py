@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.events import Event, LedgerCreated, ResumeStarted, RunStopped, Unknown
+from ledger.events import Event, GatePolicy, LedgerCreated, ResumeStarted, RunStopped, Unknown
 from projections.fold import fold
 from projections.gate.shards import SHARDS, GateView, ShardSide
 from projections.registry import VIEWS, RunViews
@@ -42,7 +42,7 @@ def test_an_attempt_without_a_record_is_in_flight_in_the_order_of_starts() -> No
     events = [attempt_started(side="baseline"), attempt_started(side="candidate")]
     gate = views_of(*BASE, *events).gate
     assert [attempt.started for attempt in gate.in_flight()] == events
-    assert gate.side("shard-1", "candidate").status(2) == "running"
+    assert gate.side("shard-1", "candidate").status(GatePolicy(rounds=2)) == "running"
     after = views_of(*BASE, *events, attempt_recorded(side="baseline")).gate
     assert [attempt.started.side for attempt in after.in_flight()] == ["candidate"]
 
@@ -51,7 +51,7 @@ def test_a_complete_attempt_measures_the_side_and_keeps_its_place_and_times() ->
     side = side_after(attempt_started(), attempt_recorded())
     attempt = side.attempts[0]
     assert side.measured
-    assert side.status(2) == "measured"
+    assert side.status(GatePolicy(rounds=2)) == "measured"
     assert attempt.recorded == side.last == attempt_recorded()
     assert attempt.sequence == SEQUENCE_OF_FIRST + 2 * len(BASE)
     assert attempt.recorded_at > attempt.started_at
@@ -63,8 +63,8 @@ def test_a_partial_attempt_leaves_its_missing_targets_with_their_reason_codes() 
     assert side.missing == missing
     assert side.suspects == {"b.py": 1}
     assert side.attention == {"a.py"}
-    assert side.status(2) == "owed"
-    assert side.status(1) == "unmeasured"
+    assert side.status(GatePolicy(rounds=2)) == "owed"
+    assert side.status(GatePolicy(rounds=1)) == "unmeasured"
 
 
 def test_an_attempt_that_died_in_its_first_target_still_says_which_targets_it_did_not_reach() -> None:
@@ -78,7 +78,7 @@ def test_an_attempt_that_can_tell_nothing_apart_leaves_everything_owed() -> None
     side = side_after(attempt_started(), attempt_recorded(cause="wrong-tree", measured=0))
     assert side.missing is None
     assert not side.measured
-    assert side.status(2) == "owed"
+    assert side.status(GatePolicy(rounds=2)) == "owed"
 
 
 def test_a_narrowed_attempt_that_can_tell_nothing_apart_leaves_what_it_was_asked_for() -> None:
@@ -138,9 +138,9 @@ def test_only_counted_attempts_use_up_rounds_and_a_resume_gives_them_back() -> N
     ]  # fmt: skip
     assert side_after(*events).rounds == 1
     third = [attempt_started(attempt=3), attempt_recorded(attempt=3, **lost)]
-    assert side_after(*events, *third).status(2) == "unmeasured"
+    assert side_after(*events, *third).status(GatePolicy(rounds=2)) == "unmeasured"
     resumed = side_after(*events, *third, RESUMED)
-    assert (resumed.rounds, resumed.status(2)) == (0, "owed")
+    assert (resumed.rounds, resumed.status(GatePolicy(rounds=2))) == (0, "owed")
     assert len(resumed.attempts) == 3
 
 
@@ -156,7 +156,7 @@ def test_a_resume_takes_the_verdict_away_and_nothing_that_was_measured() -> None
 def test_a_record_belongs_to_the_attempt_that_it_names_even_when_a_later_one_was_started() -> None:
     side = side_after(attempt_started(), attempt_started(attempt=2), attempt_recorded(attempt=1))
     assert [attempt.recorded is not None for attempt in side.attempts] == [True, False]
-    assert side.status(2) == "running"
+    assert side.status(GatePolicy(rounds=2)) == "running"
 
 
 def test_a_record_that_no_attempt_promised_measures_nothing() -> None:
@@ -168,7 +168,7 @@ def test_a_record_that_no_attempt_promised_measures_nothing() -> None:
 
 def test_asking_for_a_side_that_nothing_happened_to_leaves_the_view_as_it_is() -> None:
     gate = GateView()
-    assert gate.side("shard-9", "baseline").status(2) == "pending"
+    assert gate.side("shard-9", "baseline").status(GatePolicy(rounds=2)) == "pending"
     assert gate.sides == {}
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ledger.values import TestId, Verdict
 from projections.gate.cases import JoinedCase, SideEvidence, index, join
-from projections.gate.classes import TABLE_VERSION
+from projections.gate.classes import WITHOUT_RERUNS
 from projections.gate.verdict import Judged, judge_cases, judge_nothing
 from tests.support.sides import File, Files, evidence, joined
 from tests.support.worlds import World, poorer, right_verdict, without_baseline_run, worlds
@@ -82,7 +82,7 @@ def test_counts_blocking_and_unmeasured_agree_with_the_rows(world: World) -> Non
         assert row.cause, "an unmeasured case without a reason code"
     assert all(case.line for case in result.unmeasured)
     assert bool(listed) == any(row.effect == "unmeasured" for row in rows)
-    assert result.table.table == TABLE_VERSION
+    assert result.table.table == WITHOUT_RERUNS
 
 
 def test_all_passed_is_passed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from ledger.events import COLLECTION, AttemptRecorded, AttemptStarted, Planned, RunStarted, VerdictDecided
+from ledger.events import COLLECTION, RERUN, AttemptRecorded, AttemptStarted, Planned, RunStarted, VerdictDecided
 from ledger.evidence import EvidenceStore
 from ledger.record import RecordedEvent
 from ledger.store.reader import Reader
@@ -61,10 +61,15 @@ class Gate:
         return [one.event for one in self.events if isinstance(one.event, AttemptStarted)]
 
     def run_again_without_need(self) -> list[str]:
-        """The targets, and the collections, that were measured and nevertheless asked for again."""
+        """The targets, and the collections, that were measured and nevertheless asked for again.
+
+        A re-run is always as it was planned, so that one that was cut off asks for all of its targets again.
+        """
         measured: dict[tuple[str, Side], set[str]] = {}
         again: list[str] = []
         for one in self.events:
+            if isinstance(one.event, AttemptStarted | AttemptRecorded) and one.event.shard.startswith(RERUN):
+                continue
             if isinstance(one.event, AttemptStarted):
                 key = (one.event.shard, one.event.side)
                 asked = self._asked(one.event) & measured.get(key, set())

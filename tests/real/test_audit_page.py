@@ -40,12 +40,12 @@ CHANGES_EACH_TIME = (
 
 
 class Asked(Project):
-    """A project whose user has a name that may stand on the page."""
+    """A project whose user has a name that may stand on the page, and has nothing run again, which keeps it short."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """The user's environment, with that name and a fixed width."""
-        return {**super().environment, "LOGNAME": "operator", "COLUMNS": COLUMNS}
+        """The user's environment, with that name, a fixed width and that setting."""
+        return {**super().environment, "LOGNAME": "operator", "COLUMNS": COLUMNS, "LEDGER_GATE_RERUN": "off"}
 
     def answer(self, command: str) -> str:
         """What a command line of the page prints here."""

@@ -55,6 +55,7 @@ BELOW_WIRING = (*BELOW_LOOP, "commands.loop", "commands.driver")
 USE_CASES = (
     "commands.gating",
     "commands.initializing",
+    "commands.people",
     "commands.planning_run",
     "commands.querying",
     "commands.stopping",

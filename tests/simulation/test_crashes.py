@@ -17,7 +17,7 @@ from ledger.store.reader import Reader
 pytestmark = [pytest.mark.slow, pytest.mark.real]
 
 SCRIPT = Path(__file__).with_name("crashing_gate.py")
-STEPS = 90
+STEPS = 125
 FILES = {"test_kept.py": "def test_kept():\n    pass\n", "test_broken.py": "def test_broken():\n    pass\n"}
 BROKEN = "def test_broken():\n    assert not 'broken by the candidate'\n"
 FAILED, USAGE, NEVER = 1, 2, 10**9

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from commands.decide.registry import decide
 from commands.messages import Judge, Refusal, ResumeRun
@@ -15,12 +16,15 @@ from projections.run.state import RUN as RUN_VIEW
 from tests.support.gates import End, PureGate, Suite, doubted, finished
 from tests.support.makers import RUN, recorded, views_of
 from tests.support.sides import File, Files
-from tests.support.worlds import REPORTED, TARGETS, files, right_verdict
+from tests.support.worlds import MOODS, NAMES, REPORTED, TARGETS, files, right_verdict
 
 ENOUGH_ROUNDS = 7
 SIDES_OF_SHARDS = [
-    f"{shard}/{side}" for shard in (COLLECTION, "shard-1", "shard-2") for side in ("candidate", "baseline")
+    f"{shard}/{side}"
+    for shard in (COLLECTION, "shard-1", "shard-2", "rerun-alone-1", "rerun-bundle-1")
+    for side in ("candidate", "baseline")
 ]
+TESTS = [f"{target}::{name}" for target in TARGETS for name in (*NAMES, "x")]
 ENDS: tuple[End, ...] = ("dies", "blind", "lost", "cut")
 SLOW = settings(max_examples=40, deadline=None)
 
@@ -30,7 +34,8 @@ policies = st.builds(
     flaky=st.sampled_from(["warn", "block"]),
     rounds=st.just(ENOUGH_ROUNDS),
     shards=st.integers(1, 3),
-    parallel=st.integers(1, 3),
+    parallel=st.sampled_from([1, 2, 3, 6]),
+    rerun=st.sampled_from([UNSET, "off", "on", "on"]),
 )
 seeds = st.integers(0, 2**32)
 
@@ -46,6 +51,7 @@ def suites(draw: st.DrawFn) -> Suite:
         ends=draw(
             st.dictionaries(st.sampled_from(SIDES_OF_SHARDS), st.lists(st.sampled_from(ENDS), max_size=2).map(tuple))
         ),
+        moods=draw(st.dictionaries(st.sampled_from(TESTS), st.sampled_from(MOODS))),
     )
 
 
@@ -104,7 +110,7 @@ def test_no_doubt_about_an_attempt_turns_a_verdict_into_passed(suite: Suite, pol
     if gate.verdict.verdict == "passed":
         return
     for history in doubted(gate):
-        assert judged_again(gate, history) in ("failed", "unmeasured", "not-settled")
+        assert judged_again(gate, history) in ("failed", "unmeasured", "not-settled", "not-rerun")
 
 
 def judged_again(gate: PureGate, history: list[Event]) -> str:
@@ -163,13 +169,20 @@ FIXED_SUITES = {
     "failed-behind-killer": Suite(BROKEN, GOOD, killers={"candidate": frozenset({"a.py"})}),
     "baseline-killer": Suite(BROKEN, GOOD, killers={"baseline": frozenset({"b.py"})}),
     "no-collection": Suite(GOOD, GOOD, ends={"collection/candidate": ("lost",) * 99}),
+    "flaky": Suite(BROKEN, GOOD, moods={"b.py::t": "flaky"}),
+    "interfering": Suite(BROKEN, GOOD, moods={"b.py::t": "interfering"}),
+    "dependent": Suite(BROKEN, GOOD, moods={"b.py::t": "dependent"}, ends={"rerun-bundle-1/candidate": ("dies",)}),
+    "slow": Suite(BROKEN, GOOD, moods={"b.py::t": "slow"}),
 }
 
 
+@pytest.mark.parametrize("rerun", ["on", "off"])
 @pytest.mark.parametrize("baseline", ["always", "on-failure"])
 @pytest.mark.parametrize("name", FIXED_SUITES)
-def test_a_gate_cut_off_after_any_step_comes_to_the_verdict_of_one_that_was_not(name: str, baseline: str) -> None:
-    policy = GatePolicy(baseline=baseline, rounds=3, shards=2)  # type: ignore[arg-type]
+def test_a_gate_cut_off_after_any_step_comes_to_the_verdict_of_one_that_was_not(
+    name: str, baseline: str, rerun: str
+) -> None:
+    policy = GatePolicy(baseline=baseline, rounds=3, shards=2, rerun=rerun)  # type: ignore[arg-type]
     whole = finished(FIXED_SUITES[name], policy)
     for steps in range(whole.steps + 1):
         gate = PureGate(FIXED_SUITES[name], policy, seed=steps)
@@ -178,6 +191,7 @@ def test_a_gate_cut_off_after_any_step_comes_to_the_verdict_of_one_that_was_not(
         gate.resume()
         assert gate.drive()
         assert gate.verdict.verdict == whole.verdict.verdict, steps
+        assert gate.verdict.counts == whole.verdict.counts, steps
         assert gate.verdict.blocking == whole.verdict.blocking, steps
         assert {case.test for case in gate.verdict.unmeasured} == {case.test for case in whole.verdict.unmeasured}, (
             steps
@@ -185,12 +199,28 @@ def test_a_gate_cut_off_after_any_step_comes_to_the_verdict_of_one_that_was_not(
 
 
 def test_the_fixed_gates_have_the_verdicts_that_they_are_made_for() -> None:
-    verdicts = {name: finished(suite, GatePolicy(rounds=3, shards=2)).verdict for name, suite in FIXED_SUITES.items()}
+    policy = GatePolicy(rounds=3, shards=2, rerun="on")
+    verdicts = {name: finished(suite, policy).verdict for name, suite in FIXED_SUITES.items()}
     assert {name: verdict.verdict for name, verdict in verdicts.items()} == {
         "passed": "passed", "failed": "failed", "preexisting": "passed", "killer-in-front": "unmeasured",
         "failed-behind-killer": "failed", "baseline-killer": "unmeasured", "no-collection": "unmeasured",
+        "flaky": "passed", "interfering": "unmeasured", "dependent": "failed", "slow": "passed",
     }  # fmt: skip
+    assert [one.case_class for one in verdicts["interfering"].unmeasured] == ["interference"]
     assert [case.test for case in verdicts["killer-in-front"].unmeasured] == ["a.py"]
+
+
+@pytest.mark.parametrize("kind", ["alone", "bundle"])
+def test_a_re_run_that_is_never_read_leaves_the_gate_unmeasured_until_a_resume_reads_it(kind: str) -> None:
+    ends: dict[str, tuple[End, ...]] = {f"rerun-{kind}-1/candidate": ("lost", "blind")}
+    gate = finished(Suite(BROKEN, GOOD, moods={"b.py::t": "flaky"}, ends=ends), GatePolicy(rounds=2, rerun="on"))
+    assert gate.verdict.verdict == "unmeasured"
+    assert [(one.case_class, one.line) for one in gate.verdict.unmeasured] == [("unresolved", "record-damaged")]
+    assert [entry.label for entry in owed(gate.views.gate, gate.policy)] == [f"rerun-{kind}-1/candidate"]
+    gate.resume()
+    assert gate.drive()
+    assert (gate.verdict.verdict, gate.verdict.counts["flaky"]) == ("passed", 1)
+    assert owed(gate.views.gate, gate.policy) == []
 
 
 def test_a_killer_at_the_front_of_a_shard_keeps_nobody_else_from_being_measured() -> None:

@@ -21,7 +21,9 @@ from ledger.events import (
     AttemptRecorded,
     AttemptStarted,
     Event,
+    FailureLine,
     GatePolicy,
+    PlannedRerun,
     ResumeStarted,
     VerdictDecided,
 )
@@ -31,26 +33,29 @@ from projections.registry import RunViews
 from projections.run.owed import owed
 from tests.support.makers import COMMITS, RUN, case_table, inventory, record_message, recorded
 from tests.support.sides import Files, inventory_targets, rows_of
-from tests.support.worlds import World
+from tests.support.worlds import FAILS, Mood, World
 
 End = Literal["dies", "blind", "lost", "cut"]
 """How an attempt ends badly: in the middle, with results that nobody trusts, without a trace, cut off from outside."""
 
-CAUSES: dict[End, str] = {"dies": "signalled", "blind": "wrong-tree", "lost": "lost", "cut": "driver-died"}
-STEPS_MAX = 600
+RERUNS_AT_A_TIME, TRIES_MOST = 4, 8
+CAUSES: dict[End, str] = {"dies": "signalled", "blind": "record-damaged", "lost": "lost", "cut": "driver-died"}
+STEPS_MAX = 3000
 
 
 @dataclass(frozen=True)
 class Suite:
     """The tests of both sides. Each of the `killers` kills every attempt that comes to it.
 
-    `ends` are how the first attempts of each side of each shard (`shard/side`) end; later ones end well.
+    `ends` are how the first attempts of each side of each shard (`shard/side`) end; later ones end well. `moods` are
+    what failing tests of the candidate do when they are run again.
     """
 
     candidate: Files
     baseline: Files
     killers: Mapping[Side, frozenset[str]] = field(default_factory=dict)
     ends: Mapping[str, tuple[End, ...]] = field(default_factory=dict)
+    moods: Mapping[str, Mood] = field(default_factory=dict)
 
     def files(self, side: Side) -> Files:
         """The files of one side."""
@@ -60,7 +65,7 @@ class Suite:
         """What can be known of this suite at best: all but the killers, and what is not compared because of them."""
         lost = {side: self.killers.get(side, frozenset()) for side in COMMITS}
         not_run = lost["candidate"] & self.baseline.keys() if policy.baseline == "on-failure" else frozenset()
-        return World(self.candidate, self.baseline, lost, not_run)
+        return World(self.candidate, self.baseline, lost, not_run, self.moods if policy.reruns else {})
 
 
 class PureGate:
@@ -157,15 +162,35 @@ class PureGate:
         running = [attempt.started for attempt in self.views.gate.in_flight()]
         assert (event.shard, event.side) not in {(one.shard, one.side) for one in running}
         assert event.term == self.views.run.term
-        assert self._rounds.get(f"{event.shard}/{event.side}", 0) < self.policy.rounds
+        self._check_tries(event)
         if event.shard == COLLECTION:
             return
         assert len(running) < self.policy.parallel
         asked = self._asked(event)
         assert asked, "an attempt on nothing"
+        if event.shard in self.views.gate.reruns:
+            self._check_rerun(event, [one for one in running if one.shard in self.views.gate.reruns])
+            return
         assert not set(asked) & self.measured[event.side], "something that was measured is run again"
         if event.side == "baseline" and self.policy.baseline == "on-failure":
             assert set(asked) <= {target for target in self.measured["candidate"] if self._needs_attention(target)}
+
+    def _check_tries(self, event: AttemptStarted) -> None:
+        """Rounds are kept; only what is told apart on the ladder is tried more often than that."""
+        tries, side = self._rounds.get(f"{event.shard}/{event.side}", 0), self.views.gate.side(event.shard, event.side)
+        if tries >= self.policy.rounds:
+            assert self.policy.ladder
+            assert self.policy.rounds > 1
+            assert tries < TRIES_MOST
+            assert event.targets is not None
+            assert len(event.targets) == 1 or not set(event.targets) & side.suspects.keys()
+
+    def _check_rerun(self, event: AttemptStarted, running: list[AttemptStarted]) -> None:
+        rerun = self.views.gate.reruns[event.shard]
+        assert len(running) < RERUNS_AT_A_TIME
+        assert event.targets == rerun.targets, "a re-run is not as it was planned"
+        assert event.tests == ((rerun.test,) if rerun.kind == "alone" else None)
+        assert not self.views.gate.side(event.shard, event.side).measured, "a re-run that was measured is run again"
 
     def _asked(self, started: AttemptStarted) -> tuple[str, ...]:
         if started.targets is not None:
@@ -187,6 +212,9 @@ class PureGate:
     def _result(self, started: AttemptStarted, end: End | None) -> RecordAttempt:
         if started.shard == COLLECTION:
             return self._collection(started, end)
+        rerun = self.views.gate.reruns.get(started.shard)
+        if rerun is not None and end is None and self._is_out_of_time(rerun, started):
+            return record_message(started.shard, started.side, started.attempt, measured=0, cause="time-limit")
         asked = self._asked(started)
         reached = self._reached(asked, started.side, end)
         died = asked[reached : reached + 1]
@@ -197,15 +225,36 @@ class PureGate:
             causes = dict.fromkeys(asked, CAUSES[end or "lost"])
         listed = {target: cause for target, cause in causes.items() if cause is not None}
         measured = tuple(target for target in asked if target not in listed)
-        table = case_table(started.side, causes, self._rows(started.side, causes))
-        self.measured[started.side].update(measured)
+        rows = self._rows(started.side, causes)
+        if rerun is None:
+            self.measured[started.side].update(measured)
+        else:
+            rows = [self._again(row, rerun, started.side) for row in rows if rerun.test in ("", row.test.text())]
+        table = case_table(started.side, causes, rows)
         return record_message(
             started.shard, started.side, started.attempt, measured=len(measured),
             missing=listed if told or self._random.random() < 0.5 else {},
             cause=CAUSES[end or "dies"] if listed or end else None, counted=end != "cut",
             attention=tuple(t for t in measured if started.side == "candidate" and self._needs_attention(t)),
             table=None if end == "lost" else self._store(table),
+            failures=tuple(FailureLine(row.test.text(), row.line) for row in rows if row.outcome in FAILS),
         )  # fmt: skip
+
+    def _is_out_of_time(self, rerun: PlannedRerun, started: AttemptStarted) -> bool:
+        """Whether the time of an attempt is not enough for a test that takes its time."""
+        slow = self.suite.moods.get(rerun.test) == "slow" and started.side == "candidate"
+        counted = self._rounds.get(f"{started.shard}/{started.side}", 0)
+        return slow and counted == 0
+
+    def _again(self, row: CaseRow, rerun: PlannedRerun, side: Side) -> CaseRow:
+        """What a test reports when it is run again, by its mood."""
+        mood = self.suite.moods.get(row.test.text(), "steady")
+        passes = ("flaky", "slow", "interfering") if rerun.kind == "alone" else ("flaky", "slow")
+        if row.outcome in FAILS and side == "candidate" and mood in passes:
+            return structs.replace(row, outcome="passed", line="")
+        if rerun.kind == "alone" and mood == "dependent" and row.outcome in (*FAILS, "passed", "xpassed"):
+            return structs.replace(row, outcome="failed", line="failed: alone")
+        return row
 
     def _reached(self, asked: tuple[str, ...], side: Side, end: End | None) -> int:
         """How many of the targets are measured: those before the first killer, or fewer if the end comes before."""

@@ -18,6 +18,7 @@ from ledger.events import (
     GatePolicy,
     Measured,
     MissingTarget,
+    Muted,
     Placed,
     Planned,
     PlannedShard,
@@ -260,3 +261,11 @@ def case_table(side: Side, targets: Mapping[str, str | None], cases: Sequence[Ca
         targets=rows,
         cases=tuple(sorted(cases, key=lambda row: row.test.sort_key())),
     )
+
+
+def muted(test: str = "a.py::test_a", **changes: Any) -> Muted:
+    """A muting of this test, through January 2030."""
+    values: dict[str, Any] = {
+        "mute": "mute-1", "owner": "someone", "reason": "it depends on the weather", "expires": "2030-01-31",
+    }  # fmt: skip
+    return Muted(test=test, **values | changes)

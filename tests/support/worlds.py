@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from hypothesis import strategies as st
 from msgspec import structs
@@ -17,12 +18,20 @@ PASSES = ("passed", "xpassed", "rerun")
 FAILS = ("failed", "error")
 HIDES = ("skipped", "xfailed")
 REPORTED = (*PASSES, *FAILS, *HIDES)
+Mood = Literal["steady", "flaky", "slow", "interfering", "dependent"]
+"""What a failing test does when it is run again: fails again; passes; passes when it is given more time; passes alone;
+fails alone on both sides and fails again among others."""
+
+MOODS: tuple[Mood, ...] = ("steady", "flaky", "slow", "interfering", "dependent")
 TOLD = (*REPORTED, None)
 
 
 @dataclass(frozen=True)
 class World:
-    """Both sides, what of them was lost on the way, and what the policy left out of the baseline."""
+    """Both sides, what of them was lost on the way, and what the policy left out of the baseline.
+
+    `moods` are those of tests of the candidate, by their text; empty when nothing is run again.
+    """
 
     candidate: Files
     baseline: Files
@@ -30,6 +39,7 @@ class World:
         default_factory=lambda: {"candidate": frozenset(), "baseline": frozenset()}
     )
     not_run: frozenset[str] = frozenset()
+    moods: Mapping[str, Mood] = field(default_factory=dict)
 
     def evidence(self, side: Side) -> SideEvidence:
         """What is known of a side, with a table of its own for each target."""
@@ -92,11 +102,23 @@ def _complaints_about_tests(target: str, file: File, world: World, flaky_blocks:
         if told is None:
             yield "unmeasured", f"{target}::{name}"
         elif told in FAILS:
-            yield from _failure(target, name, world)
+            mood = world.moods.get(f"{target}::{name}", "steady")
+            yield from _run_again(list(_failure(target, name, world)), mood, flaky_blocks)
         elif told in HIDES:
             yield from _hiding(target, name, world)
         elif told == "rerun" and flaky_blocks:
             yield "failed", f"{target}::{name} is flaky"
+
+
+def _run_again(found: list[tuple[str, str]], mood: Mood, flaky_blocks: bool) -> Iterator[tuple[str, str]]:
+    """What is left of a complaint about a failing test when the test was run again; only what is new is run again."""
+    for kind, what in found:
+        if kind != "failed" or mood in ("steady", "dependent"):
+            yield kind, what
+        elif mood == "interfering":
+            yield "unmeasured", what
+        elif flaky_blocks:
+            yield "failed", f"{what} is flaky"
 
 
 def _broken_file(target: str, world: World) -> Iterator[tuple[str, str]]:

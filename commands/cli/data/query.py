@@ -38,8 +38,8 @@ def query(
     at: str | None,
     store: str | None,
 ) -> ExitCode:
-    """The rows of VIEW: of one run, the latest unless RUN says otherwise; runs, targets and outcomes are of all runs
-    unless RUN names one.
+    """The rows of VIEW: of one run, the latest unless RUN says otherwise; runs, targets, outcomes and flaky are of all
+    runs unless RUN names one.
 
     A table may shorten what it shows; the other formats are exact. `ledger schema VIEW` describes the columns.
     """

@@ -153,11 +153,14 @@ def _documents() -> dict[str, type[Struct]]:
     from commands.initializing import Written
     from commands.planning_run import PlanAnswer
     from commands.reconsider import Reconsideration
+    from commands.render.reports.jsonl import ReportCase, ReportHeader
     from commands.replay import Report as ReplayReport
     from ledger.backup import Backup
+    from ledger.events import Muted, Unmuted
     from ledger.proof.receipt import Receipt
     from projections.gate.why import Why
     from projections.history.needs import Needs
+    from projections.people.listing import MuteList
     from projections.run.diff import RunDiff
     from projections.run.resume import ResumePlan
     from projections.run.story import RunStory
@@ -174,16 +177,21 @@ def _documents() -> dict[str, type[Struct]]:
         "import": ImportedArchive,
         "init": Written,
         "log-line": LogLine,
+        "mute": Muted,
+        "mutes": MuteList,
         "plan": PlanAnswer,
         "query": QueryDocument,
         "read": ReadDocument,
         "recover": Receipt,
         "replay": ReplayReport,
         "replay-current": Reconsideration,
+        "report-case": ReportCase,
+        "report-header": ReportHeader,
         "resume-plan": ResumePlan,
         "show": RunStory,
         "status": RunSummary,
         "timing": RunTiming,
+        "unmute": Unmuted,
         "usage": Needs,
         "verify": VerifyDocument,
         "why": Why,

@@ -76,10 +76,11 @@ def _timed(items: list[Item], target: int, budget: int, policy: PlannerPolicy) -
     by_memory = largest_first(items, 1, budget, more=True) or alone.assignment
 
     def within(number: int) -> Lane | None:
-        known = by_memory if number == len(by_memory) else None
-        assignment = balance(items, number, budget, policy, known).assignment
-        if assignment and all(sum(items[item].time for item in shard) <= goal for shard in assignment):
-            return Lane(items, assignment)
+        # A better start may lead to a worse end, so both are tried.
+        for known in (by_memory, None) if number == len(by_memory) else (None,):
+            assignment = balance(items, number, budget, policy, known).assignment
+            if assignment and all(sum(items[item].time for item in shard) <= goal for shard in assignment):
+                return Lane(items, assignment)
         return None
 
     least = min(len(items), max(len(by_memory), -(-sum(item.time for item in items) // goal)))

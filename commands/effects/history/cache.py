@@ -6,7 +6,7 @@ be kept, a private one is made and goes away with its reader.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -21,6 +21,7 @@ from ledger.store.api import Links
 from ledger.store.reader import Reader
 from ledger.tables import CaseTable
 from ledger.values import Digest
+from projections.history.flaky import FlakyRow, Observation, flaky_rows
 from projections.history.results import OutcomeRow, TargetRow, has_results
 from projections.history.runs import RunRow, run_row
 from projections.history.usage import (
@@ -182,6 +183,14 @@ class History:
         """What each case did."""
         return self._guarded(tables.select_outcomes(self._connection, run))
 
+    def flaky(self, run: str | None = None) -> Iterator[FlakyRow]:
+        """Which tests are flaky, by all runs or by one of them alone."""
+        return self._guarded(flaky_rows(tables.select_failing(self._connection, run)))
+
+    def observations(self, test: str) -> list[Observation]:
+        """What all attempts saw of a test; without a variant, of all of its variants."""
+        return list(self._guarded(tables.select_test(self._connection, test)))
+
     def usage(self) -> Usage:
         """What decisions may be taken on. Raises NewerFormat when a run has events that this version does not know."""
         for row in self.runs():
@@ -194,6 +203,11 @@ class History:
         fresh_from = tables.first_of_latest_runs(self._connection, FRESH_RUNS)
         session = session_usage(tables.select_sessions(self._connection, SESSIONS))
         return Usage(latest_usage(rows, fresh_from), session, self.taken().sequence)
+
+    def case_seconds(self, targets: Iterable[str]) -> dict[str, float]:
+        """The time of each test of these targets, by its text form, when it was last seen."""
+        found = (self._guarded(tables.select_case_seconds(self._connection, one)) for one in targets)
+        return dict(row for rows in found for row in rows)
 
     def close(self) -> None:
         """Close the file."""

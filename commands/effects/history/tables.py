@@ -6,6 +6,7 @@ Names of targets and tests are kept once, and numbered as they first appear; so 
 import sqlite3
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -13,23 +14,28 @@ import msgspec
 from ledger.events import TAGS, AttemptRecorded, Measured
 from ledger.record import RecordedEvent
 from ledger.tables import CaseTable
+from projections.history.flaky import Observation
 from projections.history.results import OutcomeRow, TargetRow, case_results, target_results
 from projections.history.runs import PastRun
 
-HISTORY_VERSION = 2
+HISTORY_VERSION = 3
 APPLICATION_ID = 0x6C656468
+
+_FAILING = "outcome IN ('failed', 'error') OR reruns > 0"
+"""What has failed at least once: few rows of many, which have an index of their own."""
 
 SCHEMA = (
     "CREATE TABLE taken (ledger TEXT, shape TEXT, sequence INTEGER, digest TEXT)",
     "CREATE TABLE runs (first INTEGER PRIMARY KEY, run TEXT UNIQUE, state TEXT)",
     """CREATE TABLE attempts (sequence INTEGER PRIMARY KEY, run TEXT, shard TEXT, side TEXT, attempt INTEGER,
-       commit_id TEXT)""",
+       commit_id TEXT, host TEXT, time TEXT)""",
     "CREATE TABLE targets (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
     "CREATE TABLE tests (id INTEGER PRIMARY KEY, name TEXT UNIQUE)",
     """CREATE TABLE uses (target INTEGER, sequence INTEGER, cause TEXT, duration_seconds REAL,
        peak_memory_bytes INTEGER, memory_basis TEXT, PRIMARY KEY (target, sequence)) WITHOUT ROWID""",
     """CREATE TABLE outcomes (test INTEGER, sequence INTEGER, outcome TEXT, duration_seconds REAL, reruns INTEGER,
-       PRIMARY KEY (test, sequence)) WITHOUT ROWID""",
+       line TEXT, trusted INTEGER, PRIMARY KEY (test, sequence)) WITHOUT ROWID""",
+    f"CREATE INDEX failing ON outcomes (test) WHERE {_FAILING}",
     "CREATE TABLE sessions (sequence INTEGER PRIMARY KEY, duration_seconds REAL, memory_bytes INTEGER)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {HISTORY_VERSION}",
@@ -48,6 +54,11 @@ _OUTCOMES = (
     "SELECT a.run, t.name, a.side, a.shard, a.attempt, a.commit_id, o.outcome, o.duration_seconds, o.reruns,"
     " a.sequence FROM tests t JOIN outcomes o ON o.test = t.id JOIN attempts a ON a.sequence = o.sequence"
     " {} ORDER BY t.id, o.sequence"
+)
+_OBSERVATIONS = (
+    "SELECT t.name, a.run, a.side, a.commit_id, a.host, o.outcome, o.reruns, o.line, a.time, a.sequence"
+    " FROM tests t JOIN outcomes o ON o.test = t.id JOIN attempts a ON a.sequence = o.sequence"
+    " WHERE o.trusted AND {} ORDER BY t.id, o.sequence"
 )
 
 _encoder = msgspec.json.Encoder(order="deterministic")
@@ -116,11 +127,12 @@ def insert_results(
     """Write what an attempt says, and return how many rows that were."""
     sequence = recorded.sequence
     attempt = (sequence, recorded.header.stream, event.shard, event.side, event.attempt, event.commit)
-    connection.execute("INSERT INTO attempts VALUES (?,?,?,?,?,?)", attempt)
+    written = (recorded.header.actor.host, recorded.header.time)
+    connection.execute("INSERT INTO attempts VALUES (?,?,?,?,?,?,?,?)", attempt + written)
     uses = [(targets.number(name), sequence, *rest) for name, *rest in target_results(event, table)]
     outcomes = [(tests.number(name), sequence, *rest) for name, *rest in case_results(table)]
     connection.executemany("INSERT OR REPLACE INTO uses VALUES (?,?,?,?,?,?)", uses)
-    connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?)", outcomes)
+    connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?,?)", outcomes)
     return len(uses) + len(outcomes)
 
 
@@ -133,6 +145,17 @@ def insert_session(connection: sqlite3.Connection, sequence: int, event: Measure
 def select_latest(connection: sqlite3.Connection, attempts: int) -> Iterator[TargetRow]:
     """What the targets used in so many attempts each, the newest ones, in the order of `select_targets`."""
     return _target_rows(connection.execute(_TARGETS.format(_LATEST.format(attempts))))
+
+
+def select_case_seconds(connection: sqlite3.Connection, target: str) -> Iterator[tuple[str, float]]:
+    """The time of each test of a target, in its newest attempt."""
+    # Texts are ordered by their bytes, in which the tests of a target follow each other.
+    first, end = f"{target}::", f"{target}:;"
+    query = (
+        "SELECT t.name, o.duration_seconds FROM tests t JOIN outcomes o ON o.test = t.id"
+        " WHERE t.name >= ? AND t.name < ? AND o.sequence = (SELECT max(sequence) FROM outcomes WHERE test = t.id)"
+    )
+    yield from connection.execute(query, (first, end))
 
 
 def select_sessions(connection: sqlite3.Connection, attempts: int) -> list[tuple[float, int | None]]:
@@ -167,6 +190,24 @@ def select_outcomes(connection: sqlite3.Connection, run: str | None) -> Iterator
     """What the cases did, of one run or of all; each case's rows in the order of their sequence."""
     names = OutcomeRow.__struct_fields__
     return (OutcomeRow(**dict(zip(names, row, strict=True))) for row in _select(connection, _OUTCOMES, run))
+
+
+def select_failing(connection: sqlite3.Connection, run: str | None) -> Iterator[Observation]:
+    """What all attempts, or those of one run, saw of each test that failed at least once in any."""
+    condition = f"t.id IN (SELECT test FROM outcomes WHERE {_FAILING})"
+    values: tuple[str, ...] = ()
+    if run is not None:
+        condition, values = f"{condition} AND a.run = ?", (run,)
+    return starmap(Observation, connection.execute(_OBSERVATIONS.format(condition), values))
+
+
+def select_test(connection: sqlite3.Connection, test: str) -> Iterator[Observation]:
+    """What all attempts saw of a test, by its text form; without a variant, of all of its variants."""
+    # A bracket that is part of a name is escaped, so what begins like this is a variant.
+    values = (test, f"{test}[", f"{test}\\")
+    return starmap(
+        Observation, connection.execute(_OBSERVATIONS.format("(t.name=? OR t.name>=? AND t.name<?)"), values)
+    )
 
 
 def _select(connection: sqlite3.Connection, query: str, run: str | None) -> Iterator[tuple[Any, ...]]:

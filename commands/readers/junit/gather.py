@@ -34,8 +34,7 @@ class Record:
         """Add what another report says of the same target."""
         for name in ("cases", "executed", "failing", "skipped", "reran", "spare", "doubtful"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        if other.cause:
-            self.blame(other.cause, other.detail)
+        self.blame(other.cause, other.detail)
 
 
 class Spot:

@@ -32,7 +32,7 @@ def read_reports(
     """Read all reports of one attempt, whose process came to `end`.
 
     `dialect` and `profile` are names of DIALECTS and PROFILES. Without a dialect the first report is looked at for
-    one, which decides nothing but where targets and names are found; a profile is never chosen.
+    one, which decides where targets and names are found and what exit codes mean; a profile is never chosen.
     """
     spoken = DIALECTS[dialect] if dialect else _recognised(reports)
     meaning = PROFILES[profile] if profile else STRICT

@@ -139,4 +139,4 @@ class Rows:
 
 def numbered(test: TestId, number: int) -> TestId:
     """The identity of the n-th test of one name."""
-    return test if number == 1 else TestId(test.target, test.path, f"{test.variant or ''}#{number}")
+    return test if number == 1 else TestId(test.target, test.path, f"#{number}")

@@ -16,9 +16,8 @@ Golden = Callable[[str, str], None]
 
 WIDE, NARROW = 120, 50
 COMMANDS = (
-    "", "config", "diff", "explain", "gate", "init", "log", "plan", "read", "replay", "resume", "show", "status",
-    "stop",
-    "why",
+    "", "config", "diff", "explain", "gate", "init", "log", "mute", "mutes", "plan", "read",
+    "replay", "resume", "show", "status", "stop", "unmute", "why",
 )  # fmt: skip
 
 REDACTED = (

@@ -15,15 +15,15 @@ import pytest
 from commands.effects.history import cache, tables
 from commands.effects.history.cache import FILE, History, open_history, remove
 from ledger.errors import LedgerDamaged, NewerFormat
-from ledger.events import STREAM, TYPES, AttemptRecorded, StepStarted, VerdictDecided
+from ledger.events import STREAM, TYPES, AttemptRecorded, GatePolicy, StepStarted, VerdictDecided
 from ledger.evidence import EvidenceStore
 from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.reader import Reader
 from ledger.store.writer import Writer
 from ledger.tables import CaseTable, decode_document
 from tests.ledger.stores import edited, newer_program, place_file, run_python
-from tests.support.gates import Suite
-from tests.support.ledgers import SUITE, add_run, begin, make_ledger
+from tests.support.gates import End, Suite
+from tests.support.ledgers import ACTOR, SUITE, add_run, begin, make_ledger
 from tests.support.sides import File
 
 Answer = TypeVar("Answer")
@@ -352,3 +352,43 @@ def test_a_ledger_without_runs_has_an_empty_history(tmp_path: Path) -> None:
     assert see(empty, everything)[:3] == ([], [], [])
     with Reader.open(empty / LEDGER_FILE) as reader:
         assert [head.stream for head in reader.streams()] == [STREAM]
+
+
+# Flakiness.
+
+
+def test_a_test_of_which_one_commit_failed_and_passed_is_flaky_and_nothing_else_is(ledger: Path) -> None:
+    (row,) = see(ledger, lambda history: list(history.flaky()))
+    failed = see(ledger, lambda history: next(one for one in history.outcomes("run-2") if one.outcome == "failed"))
+    assert (row.test, row.runs, row.flaky_runs, row.rate) == ("a.py::test_a", 3, 1, 0.3333)
+    assert (row.reruns, row.retries, row.other_runs) == (0, 0, 1)
+    assert (row.hosts, row.causes) == ({ACTOR.host: 1}, {"failed: it said so": 1})
+    assert (row.last_run, row.last_sequence) == ("run-2", failed.sequence)
+    assert see(ledger, lambda history: list(history.flaky("run-2"))) == []
+    assert see(ledger, lambda history: list(history.flaky()), until=failed.sequence - 1) == []
+
+
+@pytest.mark.parametrize(("ends", "seen"), [(("dies", "dies"), 1), (("blind", "blind"), 0)])
+def test_what_may_have_been_another_tree_proves_no_flakiness(ledger: Path, ends: tuple[End, ...], seen: int) -> None:
+    late = {"a.py": File({"test_a": "failed"}), "z.py": File({"test_z": "passed"})}
+    suite = Suite(candidate=late, baseline=late, ends={"shard-1/candidate": ends})
+    with Writer.open(ledger / LEDGER_FILE) as writer:
+        add_run(writer, ledger, "run-4", suite, GatePolicy(rounds=2, shards=1))
+    rows = see(ledger, lambda history: list(history.flaky()))
+    observed = see(ledger, lambda history: history.observations("a.py::test_a"))
+    mine = [one for one in observed if (one.run, one.side) == ("run-4", "candidate")]
+    assert len(mine) == seen
+    assert [row.test for row in rows] == ["a.py::test_a"]
+
+
+def test_a_name_stands_for_its_variants_and_for_nothing_longer(ledger: Path) -> None:
+    tests = dict.fromkeys(("test_n", "test_n[1]", "test_n[2]", "test_n2", "test_n\\[3\\]", "test_m[1]"), "passed")
+    with Writer.open(ledger / LEDGER_FILE) as writer:
+        add_run(writer, ledger, "run-4", Suite(candidate={"n.py": File(tests)}, baseline={"n.py": File(tests)}))
+
+    def names(test: str) -> set[str]:
+        return see(ledger, lambda history: {one.test for one in history.observations(test)})
+
+    assert names("n.py::test_n") == {"n.py::test_n", "n.py::test_n[1]", "n.py::test_n[2]"}
+    assert names("n.py::test_n[1]") == {"n.py::test_n[1]"}
+    assert names("n.py") == names("n.py::test_") == names("") == set()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from commands.decide.limits import limits_of
+from commands.decide.attempts.limits import limits_of
 from ledger.events import AttemptStarted, GatePolicy, MachinePolicy, PlanPolicy
 from projections.run.owed import Owed
 from tests.support.makers import attempt_recorded, attempt_started, begun, collections, planned, views_of

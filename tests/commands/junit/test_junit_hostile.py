@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commands.cli.common import json_text
 from commands.readers.junit import Expectations, Report, read_reports
 from commands.readers.junit.document import encoding
-from commands.readers.junit.document.parser import DEPTH, MESSAGE_CHARACTERS
+from commands.readers.junit.document.parser import DEPTH, MESSAGE_CHARACTERS, PIECE_BYTES
 from commands.render.measures.reading import reading_lines
 from tests.commands.junit.conftest import CASES, codes, ended, reading_of, suite
 
@@ -80,10 +80,53 @@ def test_a_whole_report_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> N
     assert fed.bytes_taken < 2 * MEBIBYTE
 
 
+@pytest.mark.parametrize(
+    ("document", "accepted"),
+    [
+        (suite(f'<testcase name="{"n" * 16384}"/>'), True),
+        (suite(f'<testcase name="{"n" * 16385}"/>'), False),
+        (suite(f'<testcase name="a" classname="{"c" * 4097}"/>'), False),
+        (suite(f'<testcase name="a" file="{"f" * 4097}"/>'), False),
+        (f'<testsuite name="{"n" * 4097}" file="t.x">{PASS}</testsuite>', False),
+        (f'<testsuite filepath="{"f" * 4097}">{PASS}</testsuite>', False),
+        (suite(PASS, " ".join(f'time{number}=""' for number in range(65))), False),
+    ],
+    ids=["name", "long-name", "class", "file", "suite-name", "suite-file", "attributes"],
+)
+def test_names_and_attributes_have_a_largest_size(document: str, accepted: bool) -> None:
+    reading = reading_of(document)
+    assert (reading.verdict, codes(reading)) == (
+        ("accepted", set()) if accepted else ("unmeasured", {"report-too-large"})
+    )
+
+
+def test_a_path_may_be_as_long_as_paths_are() -> None:
+    path = "p" * 4096
+    assert reading_of(suite(PASS, file=path), planned=(path,)).verdict == "accepted"
+
+
+def test_a_large_report_may_be_one_line() -> None:
+    cases = "".join(f'<testcase name="{number:016000}"/>' for number in range(600))
+    assert reading_of(suite(cases, 'tests="600"')).verdict == "accepted"
+
+
+def test_the_names_of_all_cases_have_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    from commands.readers.junit import rows
+
+    monkeypatch.setattr(rows, "ROW_BYTES", MEBIBYTE)
+    few, many = (suite("".join(f'<testcase name="{n:01000}"/>' for n in range(count))) for count in (900, 2000))
+    assert reading_of(few).verdict == "accepted"
+    assert codes(reading_of(many)) == {"report-too-large"}
+    assert codes(reading_of(few, many[:-5], few)) == {"report-too-large"}
+
+
 def test_the_output_of_a_test_may_be_long_and_is_not_kept() -> None:
-    line = "a line of output\n" * 50_000
-    document = suite(f'<testcase name="a"><system-out>{line * 4}</system-out></testcase>', 'tests="1"')
-    assert reading_of(document).verdict == "accepted"
+    head, tail = '<testsuite file="t.x"><testcase name="a"><system-out>', "</system-out></testcase></testsuite>"
+    pieces = [head.encode(), *[b"a line of output\n" * 2**15] * 20, tail.encode()]
+    assert sum(map(len, pieces)) > PIECE_BYTES
+    reading = read_reports([Report("r", pieces)], ended(), Expectations(planned=("t.x",)))
+    assert [(row.message, row.reason) for row in reading.cases()] == [("", "")]
+    assert reading.verdict == "accepted"
 
 
 def test_nesting_up_to_the_limit_is_read_and_no_deeper() -> None:

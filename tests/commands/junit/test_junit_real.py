@@ -155,3 +155,11 @@ def test_tests_of_one_name_in_bun_are_numbered_and_nested_describes_are_a_path()
         (("dup",), None), (("dup",), "#2"),
     ]  # fmt: skip
     assert ("outer", "inner ✓ 日本", "deep") in [test.path for test in rows]
+
+
+def test_tries_that_a_runner_repeated_are_counted() -> None:
+    _, nextest = read_run("nextest-mix", "cargo-nextest")
+    assert {row.test.path[0]: row.reruns for row in nextest.cases() if row.reruns} == {
+        "aborts": 1, "flaky": 1, "slow": 1, "tests::bad": 1,
+    }  # fmt: skip
+    assert [one.flags for one in nextest.targets if one.target == "widget::flaky"] == [("flaky",)]

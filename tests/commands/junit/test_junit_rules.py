@@ -17,6 +17,7 @@ from tests.commands.junit.conftest import codes, ended, reading_of, suite
 PASS = '<testcase name="a"/>'
 FAILURE = '<testcase name="b"><failure message="no"/></testcase>'
 GREEN = suite(PASS)
+ONE = f'<testsuite file="t.x" tests="1">{PASS}'
 LONG = "n" * 20_000
 
 REFUSED: list[tuple[str, str | bytes | None, dict[str, Any]]] = [
@@ -127,6 +128,8 @@ def test_a_failure_at_any_level_is_a_failure_whatever_else_is_said(document: str
         suite(PASS + '<TestCase name="b" result="failed"/>'),
         suite(PASS + "<skipped/>"),
         suite(PASS + "<aborted/>"),
+        suite(PASS + "<flakyFailure/>"),
+        suite(PASS + "<system-out><testsuite/></system-out>"),
         suite(PASS + '<summary failures="3"/>'),
         suite(PASS + '<group tests="2"/>'),
         suite(PASS + '<note outcome="red"/>'),
@@ -160,9 +163,14 @@ def test_what_may_say_that_not_all_is_well_is_never_accepted(document: str) -> N
         suite(PASS + '<description text="3 tests"/><system-err>failure</system-err>'),
         suite('<testcase name="a" status="run" result="completed" assertions="0" line="7"><properties/></testcase>'),
         suite('<testcase name="a" disabled="false"><system-out>&lt;failure/&gt;</system-out></testcase>'),
+        suite(PASS + '<group tests="0"/>'),
         suite(PASS, 'id="7" port="8080" assertions="4" timestamp="1970-01-01T00:00:00" time=""'),
         suite(PASS + "<testsuite name='empty' tests='0'/>"),
         f'<testsuite file="./t.x">{PASS}</testsuite>',
+        f'<testsuite filepath="t.x">{PASS}</testsuite>',
+        f'<testsuite file="t.x" xmlns:q="urn:q" q:n="7" q:failed="yes">{PASS}</testsuite>',
+        '<testsuite><testcase name="a" filepath="t.x"/></testsuite>',
+        f'<testsuites tests="3">{ONE}{ONE}{ONE}{3 * "</testsuite>"}</testsuites>',
         f'<n:testsuites xmlns:n="urn:x">{GREEN[12:-13]}</n:testsuites>',
     ],
 )
@@ -178,6 +186,44 @@ def test_a_target_of_a_suite_whose_counts_disagree_is_not_measured_and_others_ar
         ("unmeasured", "counts-disagree"), ("passed", None),
     ]  # fmt: skip
     assert reading.verdict == "unmeasured"
+
+
+def test_a_suite_is_not_blamed_again_for_what_a_suite_in_it_declares() -> None:
+    two = '<testsuite file="b.x" tests="1"><testcase name="b"/><testcase name="c"/></testsuite>'
+    reading = reading_of(
+        f'<testsuites tests="2"><testsuite><testcase name="a" file="a.x"/>{two}</testsuite></testsuites>',
+        planned=("a.x", "b.x"),
+    )
+    assert [(target.verdict, target.cause) for target in reading.targets] == [
+        ("passed", None), ("unmeasured", "counts-disagree"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("element", "count"), [("skipped", "skipped"), ("failure", "failures"), ("error", "errors")])
+def test_a_count_may_be_that_of_cases_or_of_elements(element: str, count: str) -> None:
+    document = suite(f'{PASS}<testcase name="b"><{element}/><{element}/></testcase>', 'tests="2" {}="{}"')
+    readings = {
+        number: reading_of(document.format(count, number), exit_code=int(element != "skipped")) for number in range(4)
+    }
+    agreed = [number for number, reading in readings.items() if not codes(reading)]
+    assert agreed == [1, 2]
+
+
+def test_what_is_wrong_with_a_case_of_no_target_is_told_too() -> None:
+    reading = reading_of('<testsuites><testcase name="a" status="?"><aborted/></testcase></testsuites>')
+    assert codes(reading) == {"element-unknown", "status-unclear", "cases-unattributed"}
+
+
+def test_the_first_reason_of_a_target_is_told() -> None:
+    for counts, code in (
+        ('result="red" tests="7"', "status-unclear"),
+        ('tests="x" failed="1"', "count-invalid"),
+        ('failed="1" tests="7"', "count-unknown"),
+        ('skipped="1" tests="7"', "counts-disagree"),
+    ):
+        reading = reading_of(suite(PASS, counts))
+        assert reading.targets[0].cause == code
+        assert (str(counts.split('"')[1]) in reading.targets[0].detail) is True
 
 
 def test_an_unreadable_report_beside_a_failing_one_takes_nothing_away() -> None:
@@ -197,10 +243,10 @@ def test_what_a_broken_report_said_before_it_broke_is_forgotten() -> None:
     assert (reading.verdict, reading.targets[0].cases) == ("unmeasured", 1)
 
 
-def test_a_suite_that_failed_as_a_whole_is_one_failed_case_of_its_target() -> None:
-    reading = reading_of(
-        '<testsuite file="t.x" name="s" errors="1"><error message="no load"/></testsuite>', exit_code=1
-    )
+@pytest.mark.parametrize(("element", "count"), [("error", "errors"), ("failure", "failures")])
+def test_a_suite_that_failed_as_a_whole_is_one_failed_case_of_its_target(element: str, count: str) -> None:
+    document = f'<testsuite file="t.x" name="s" {count}="1"><{element} message="no load"/></testsuite>'
+    reading = reading_of(document, exit_code=1)
     assert [(one.verdict, one.cause, one.flags) for one in reading.targets] == [("failed", None, ())]
     assert [(row.test, row.outcome, row.line) for row in reading.cases()] == [(TestId("t.x"), "error", "no load")]
 
@@ -219,6 +265,17 @@ def test_names_in_a_namespace_are_names() -> None:
     document = f'<testsuites xmlns="urn:x">{suite(PASS)[12:]}'
     assert reading_of(document).verdict == "accepted"
     assert reading_of(document.replace(PASS, PASS + FAILURE), exit_code=1).verdict == "failed"
+
+
+def test_the_words_of_a_broken_report_stick_to_no_case_of_another() -> None:
+    reading = reading_of(suite(FAILURE)[:-5], GREEN, suite('<testcase name="c"><skipped message="why"/></testcase>'))
+    assert [(row.test.path, row.line, row.message, row.reason) for row in reading.cases()] == [
+        (("a",), "", "", ""), (("c",), "", "", "why"),
+    ]  # fmt: skip
+
+
+def test_no_report_at_all_is_a_missing_one() -> None:
+    assert codes(reading_of()) == {"report-missing"}
 
 
 def test_names_that_repeat_are_numbered_or_are_one_test_by_the_dialect() -> None:
@@ -275,7 +332,9 @@ def test_skips_stand_for_tests_that_ran_only_as_far_as_subtests_are_counted(decl
 def test_a_profile_explains_no_count_but_its_own(profile: str, counts: str) -> None:
     (dialect, *_) = PROFILES[profile].dialects
     cases = '<testcase classname="t" name="a" file="t" time="0"/>' * 2
-    document = f'<testsuites><testsuite file="t" tests="2" {counts}>{cases}</testsuite></testsuites>'
+    document = (
+        f'<testsuites tests="2" skipped="0"><testsuite file="t" tests="2" {counts}>{cases}</testsuite></testsuites>'
+    )
     explained = {"catch2-assertions/1": ("failures", "errors"), "mocha-pending/1": ("skipped",)}
     accepted = counts.partition("=")[0] in explained.get(profile, ())
     reading = reading_of(document, planned=("t",), dialect=dialect, profile=profile)
@@ -293,16 +352,23 @@ def test_a_profile_lets_tests_differ_one_way_and_only_as_far_as_it_says(profile:
         "jest-todo/1": '<testcase classname="t" name="todo" file="t" time="0"/>',
         "surefire-reruns/1": '<testcase classname="t" name="f" time="1"><flakyFailure/></testcase>',
     }
-    case = '<testcase classname="t" name="a" file="t" time="1"/>'
-    document = (
-        '<testsuites><testsuite file="t" tests="{}">' + case + kinds.get(profile, "") + "</testsuite></testsuites>"
-    )
+    above = {"pytest-subtests/1": [1, 2, 3, 4], "catch2-assertions/1": [1, 2, 3, 4], "mocha-pending/1": [1, 2]}
+    root = 'tests="{0}" skipped="1"' if profile == "mocha-pending/1" else ""
+    cases = '<testcase classname="t" name="a" file="t" time="1"/>' + kinds.get(profile, "")
+    document = f'<testsuites {root}><testsuite file="t" tests="{{0}}">{cases}</testsuite></testsuites>'
     accepted = [
         tests
         for tests in range(5)
         if reading_of(document.format(tests), planned=("t",), dialect=dialect, profile=profile).verdict == "accepted"
     ]
-    assert accepted == ([1, 2] if profile in kinds else [1, 2, 3, 4])
+    assert accepted == above.get(profile, [1, 2])
+
+
+@pytest.mark.parametrize("root", ["", 'tests="3"', 'skipped="2"', 'tests="4" skipped="2"', 'tests="3" skipped="1"'])
+def test_pending_tests_are_believed_only_as_far_as_the_root_declares_them(root: str) -> None:
+    document = f'<testsuites {root}><testsuite file="t" tests="3"><testcase name="a"/></testsuite></testsuites>'
+    reading = reading_of(document, planned=("t",), dialect="mocha", profile="mocha-pending/1")
+    assert (reading.verdict, codes(reading)) == ("unmeasured", {"counts-disagree"})
 
 
 def test_a_module_that_begins_two_planned_ones_is_nobodys() -> None:
@@ -328,6 +394,43 @@ def test_a_path_from_another_system_is_the_planned_one_only_turned() -> None:
     assert reading_of(document, planned=("src/t.x",)).verdict == "accepted"
     for other in ("src/../src/t.x", "/src/t.x", "SRC/t.x", "src//t.x", "../src/t.x"):
         assert codes(reading_of(suite(PASS, file=other), planned=("src/t.x",))) == {"foreign-tests"}
+
+
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        ('<testcase classname="a.b" name="t" file="a/b.py"/>', "a/b.py::t"),
+        ('<testcase classname="a.b.C.D" name="t[x-1]" file="a/b.py"/>', "a/b.py::C::D::t[x-1]"),
+        ('<testcase name="t" file="a/b.py"/>', "a/b.py::t"),
+        ('<testcase classname="elsewhere" name="t]" file="a/b.py"/>', "a/b.py::elsewhere::t\\]"),
+        ('<testcase classname="" name="a.b"><error/></testcase>', "a/b.py"),
+        ('<testcase classname="" name="a.b" file="a/b.py"><skipped/></testcase>', "a/b.py"),
+    ],
+)
+def test_python_names_are_those_of_the_test(case: str, text: str) -> None:
+    document = f'<testsuites><testsuite name="pytest">{case}</testsuite></testsuites>'
+    reading = reading_of(document, planned=("a/b.py",), exit_code=1)
+    assert [row.test.text() for row in reading.cases()] == [text]
+    assert reading.targets[0].cases == 1
+
+
+def test_what_belongs_to_no_planned_target_is_shown_as_it_is_written() -> None:
+    document = '<testsuite name="s"><error/><testcase classname="c" name="a"/><testcase name="b"/></testsuite>'
+    reading = reading_of(document, planned=("t.x",))
+    assert [row.test for row in reading.cases()] == [
+        TestId("", ("b",)), TestId("", ("c", "a")), TestId("", ("s",)),
+    ]  # fmt: skip
+    assert (reading.verdict, reading.targets[0].verdict) == ("failed", "unmeasured")
+
+
+def test_a_target_may_be_planned_as_the_report_writes_it() -> None:
+    for path in ("./t.x", "a\\t.x", "/srv/t.x", "../t.x"):
+        assert reading_of(suite(PASS, file=path), planned=(path,), root="/srv").verdict == "accepted"
+
+
+@pytest.mark.parametrize("document", [PASS, FAILURE, "<failure/>", "<skipped/>", "<system-out/>", "<report/>"])
+def test_only_suites_may_be_the_root(document: str) -> None:
+    assert codes(reading_of(document)) == {"report-not-junit"}
 
 
 def test_a_table_of_evidence_names_causes_and_times() -> None:

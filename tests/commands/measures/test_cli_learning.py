@@ -91,3 +91,20 @@ def test_a_limit_that_the_plan_set_too_low_is_raised_on_the_next_attempt(tmp_pat
     limits = [one["memory_limit_bytes"] for one in events(project, "attempt-started") if one["side"] == "candidate"][1:]
     assert limits == sorted(limits)
     assert limits[-1] >= 2 * limits[0]
+
+
+def test_a_first_gate_plans_by_a_file_with_times_and_says_that_nothing_was_measured(tmp_path: Path) -> None:
+    durations = {f"tests/test_{name}.py::test_{name}": seconds for name, seconds in (("a", 1), ("b", 1), ("z", 9))}
+    settings = SETTINGS + "[plan]\ndurations_file = '.test_durations'\n"
+    files = {"ledger.toml": settings, ".test_durations": json.dumps(durations)}
+    project = Project.make(tmp_path, SLOW | files, {"README.txt": "Sleeps.\n"})
+    assert project.ledger("gate").code == 0
+    (planned,) = events(project, "planned")
+    assert planned["policy"] == "usage/1"
+    assert planned["origins"] == {"measured": 0, "aged": 0, "estimated": 4}
+    assert any("1 target of unknown time" in warning for warning in planned["warnings"])
+    project.commit({".test_durations": "[]"})
+    answer = project.ledger("gate")
+    assert "what is known of the tests' times is not used for the plan" in answer.err
+    assert answer.code == 0
+    assert events(project, "planned")[0]["policy"] == "count/1"

@@ -189,6 +189,14 @@ def test_a_time_is_kept_with_few_shards_or_the_plan_says_what_keeps_it_longer(
         assert fewer is None or exact_makespan(fewer, usage) > goal
 
 
+def test_a_start_that_is_better_does_not_hide_one_that_ends_better() -> None:
+    needs = [(333, 1001.0), (500, 0.0), (500, 0.0), (334, 0.0), (250, 0.0), (500, 0.0), (333, 0.1), (1, 0.1)]
+    names = ["0", "1", "2", "3", "4", "00", "000", "0000"]
+    usage = {name: Usage(memory_bytes=used, seconds=time) for name, (used, time) in zip(names, needs, strict=True)}
+    fewest = plan_shards_by_usage(asked(usage, target_seconds=1.0))
+    assert (len(fewest.shards), fewest.makespan_seconds) == (3, 1001.0)
+
+
 def test_a_time_is_kept_with_as_few_shards_as_that_takes() -> None:
     assert len(plan_shards_by_usage(asked(even(9), target_seconds=30.0)).shards) == 3
     assert len(plan_shards_by_usage(asked(even(9), target_seconds=29.9)).shards) == 5

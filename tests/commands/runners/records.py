@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from commands.executors.api import JobEnd
-from commands.readers.pytest_lines import AttemptReading, read_attempt
+from commands.readers.attempt import AttemptReading
+from commands.readers.pytest_lines import read_attempt
 from ledger.tables import Inventory, InventoryTarget
 from ledger.values import TestId
 from tests.commands.runners.sessions import COMMIT, ended

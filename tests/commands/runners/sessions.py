@@ -12,7 +12,8 @@ from pathlib import Path
 
 from commands.config.settings import RunnerSettings
 from commands.executors.api import JobEnd
-from commands.readers.pytest_lines import AttemptReading, CollectionReading, read_attempt, read_collection
+from commands.readers.attempt import AttemptReading, CollectionReading
+from commands.readers.pytest_lines import read_attempt, read_collection
 from commands.runners import pytest as adapter
 from ledger.tables import CaseRow, Inventory
 from ledger.values import TestId

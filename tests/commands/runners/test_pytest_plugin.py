@@ -2,7 +2,7 @@
 
 import pytest
 
-from commands.readers.pytest_lines import AttemptReading
+from commands.readers.attempt import AttemptReading
 from ledger.values import TestId
 from tests.commands.runners.sessions import Project, outcomes, pytest_version, rows
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.readers.pytest_lines import AttemptReading
+from commands.readers.attempt import AttemptReading
 from tests.commands.runners.sessions import Project, outcomes, pytest_version, rows, unmeasured
 
 pytestmark = pytest.mark.real

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from commands.config.settings import RunnerSettings
 from commands.runners import pytest as adapter
+from commands.runners.api import lock_digest
 from ledger.tables import encode_document
 
 PYTHON = Path("/an/interpreter")
@@ -122,12 +123,12 @@ def test_import_paths_fall_back_to_a_source_directory_with_code_in_it(tmp_path: 
 
 def test_lock_files_have_a_digest_by_name_and_content() -> None:
     digests = {
-        adapter.lock_digest(files)
+        lock_digest(files)
         for files in ({}, {"a": b"1"}, {"a": b"2"}, {"b": b"1"}, {"a": b"1", "b": b"1"}, {"a": b"", "b": b"1"})
     }
     assert len(digests) == 6
-    assert adapter.lock_digest({"a": b"1", "b": b"2"}) == adapter.lock_digest({"b": b"2", "a": b"1"})
-    assert adapter.lock_digest({}) == ""
+    assert lock_digest({"a": b"1", "b": b"2"}) == lock_digest({"b": b"2", "a": b"1"})
+    assert lock_digest({}) == ""
 
 
 COMMAND = adapter.run_command(RunnerSettings(), PYTHON, CACHE)

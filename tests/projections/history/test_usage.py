@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ledger.tables import KnownTarget
 from projections.history.results import TargetRow
@@ -16,6 +17,7 @@ from projections.history.usage import (
     latest_usage,
     session_usage,
     usage_table,
+    with_wholes,
 )
 
 
@@ -91,7 +93,24 @@ def test_a_session_is_the_median_of_the_newest_attempts() -> None:
 
 def test_the_document_lists_the_targets_in_byte_order() -> None:
     usage = latest_usage([row(1, target="b.py"), row(2, target="a.py")])
-    table = usage_table(usage, SessionUsage(duration_seconds=1.0, memory_bytes=2))
+    table = usage_table(usage, SessionUsage(duration_seconds=1.0, memory_bytes=2), {"b.py::t": 1.5})
     assert [(row.target, row.seconds) for row in table.targets] == [("a.py", 2.0), ("b.py", 1.0)]
     assert table.targets[0] == KnownTarget("a.py", 2.0, None, "none", False)
     assert (table.session_seconds, table.session_memory_bytes) == (1.0, 2)
+    assert table.case_seconds == {"b.py::t": 1.5}
+
+
+def test_a_target_is_known_by_its_parts_when_all_were_measured_since_it_was() -> None:
+    one, two = "a.py::part-1-of-2", "a.py::part-2-of-2"
+    told = latest_usage([alone(1, 50), row(2, target=one), bound(3, 7), row(4, target=two)])
+    assert with_wholes(told) == told
+    told = latest_usage(
+        [
+            alone(1, 50),
+            structs.replace(bound(2, 9), target=one),
+            structs.replace(bound(3, 7), target=two),
+        ]
+    )
+    whole = with_wholes(told)["a.py"]
+    assert (whole.duration_seconds, whole.peak_memory_bytes, whole.memory_basis) == (5.0, 9, "upper-bound")
+    assert with_wholes({one: told[one]}) == {one: told[one]}

@@ -69,10 +69,11 @@ def test_tests_of_only_one_run_are_listed_as_not_judged_in_the_other() -> None:
 
 
 def test_every_rule_that_changed_is_listed() -> None:
-    policies = GatePolicy(), GatePolicy(rounds=5, flaky="block", memory_limit_bytes=2**30)
+    policies = GatePolicy(), GatePolicy(rounds=5, flaky="block", memory_limit_bytes=2**30, rerun="on")
     diff = diff_runs(*(compared(finished(MENDED, policy)) for policy in policies))
     assert differing(diff.policy) == {
         "rounds": ("2", "5"), "flaky": ("warn", "block"), "memory_limit_bytes": ("0", "1073741824"),
+        "rerun": ("", "on"),
     }  # fmt: skip
     assert [fact.name for fact in diff.policy] == [name for name in GatePolicy.__struct_fields__ if name not in GROUPS]
 

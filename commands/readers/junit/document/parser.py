@@ -196,7 +196,7 @@ class _Target:
         if tag in ("failure", "error", "skipped"):
             return self._open_verdict(tag, attributes)
         if tag in SUITES and (not self.frames or (self.frames[-1] == _SUITE and self.found is None)):
-            self.suites.append(Suite(_bounded(attributes)))
+            self.suites.append(Suite(_bounded(attributes), outermost=not self.suites))
             return _SUITE
         if not self.frames:
             raise Unreadable("report-not-junit", f"the root element is {tag[:80]!r}")

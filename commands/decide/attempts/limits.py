@@ -5,9 +5,9 @@
 | usage                   | its planned memory and headroom, at least the reservation | its deadline                  |
 | count                   | the gate's limit                                         | the gate's limit              |
 
-Each earlier attempt of the same side that a limit ended doubles that limit. No limit is above the gate's own; without
-one, memory ends at what the machine was planned to have for all that runs at a time. Runs of programs that knew no
-reservations have none, and only the gate's limits.
+A re-run has the limits of the shard that it is of. Each earlier attempt of the same side that a limit ended doubles
+that limit. No limit is above the gate's own; without one, memory ends at what the machine was planned to have for all
+that runs at a time. Runs of programs that knew no reservations have none, and only the gate's limits.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,9 @@ def limits_of(entry: Owed, views: RunViews) -> Limits:
     if policy.machine is UNSET:
         return Limits(None, None, None)
     side = views.gate.side(entry.shard, entry.side)
-    shard = next((shard for shard in plan.shards if shard.shard == entry.shard), None) if plan else None
+    rerun = views.gate.reruns.get(entry.shard)
+    name = rerun.of if rerun else entry.shard
+    shard = next((shard for shard in plan.shards if shard.shard == name), None) if plan else None
     memory_limit = policy.memory_limit_bytes
     if plan is not None and shard is not None and shard.memory_bytes is not None:
         memory_limit = _memory_limit(shard, shard.memory_bytes, plan, policy, _ended_by(side, "memory-limit"))

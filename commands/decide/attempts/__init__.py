@@ -1,0 +1,1 @@
+"""Decisions on attempts: what may be started and may take what, and what is tried again."""

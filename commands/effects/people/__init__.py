@@ -1,0 +1,1 @@
+"""What is gathered of the world for what people decided."""

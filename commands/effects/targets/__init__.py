@@ -1,0 +1,1 @@
+"""What is known of targets beside what their runner says."""

@@ -1,0 +1,1 @@
+"""What people decided for the whole ledger, and what it means for verdicts."""
