@@ -1,7 +1,10 @@
 """From views and evidence to the verdict: which tables are read, and how they become the two sides of every case."""
 
+from collections.abc import Mapping
+
 from commands.decide.base import Documents, Needs
 from ledger.events import COLLECTION
+from ledger.parts import whole_target
 from ledger.tables import CaseTable, Inventory, Plan
 from ledger.values import SIDES, Digest, Side
 from projections.gate.cases import SideCases, SideEvidence, index, join, not_run_targets
@@ -72,9 +75,15 @@ def _side_evidence(views: RunViews, plan: Plan, side: Side, documents: Documents
     return SideEvidence(
         inventory=documents.get(gate.inventories[side].inventory, Inventory),
         tables=tables,
-        missing=missing,
-        not_run=not_run_targets(plan, missing, asked) if side == "baseline" else frozenset(),
+        missing={whole_target(name): cause for name, cause in missing.items()},
+        not_run=_not_run(plan, missing, asked) if side == "baseline" else frozenset(),
     )
+
+
+def _not_run(plan: Plan, missing: Mapping[str, str], asked: set[str]) -> frozenset[str]:
+    """The targets of which nothing was run, nor is owed, on the baseline."""
+    not_run = map(whole_target, not_run_targets(plan, missing, asked))
+    return frozenset(not_run) - set(map(whole_target, asked)) - set(map(whole_target, missing))
 
 
 def _wanted(gate: GateView, shard: str, planned: tuple[str, ...]) -> tuple[str, ...]:

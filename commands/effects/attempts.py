@@ -10,6 +10,7 @@ from commands.config.settings import RunnerSettings
 from commands.effects.environment import missing_variable_hint
 from commands.effects.git import Git
 from commands.effects.sides import ReadySide, Workplace
+from commands.effects.targets.asked import Asked, parts_on
 from commands.effects.targets.holders import Holders
 from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
@@ -20,6 +21,7 @@ from ledger.events import COLLECTION, AttemptStarted, GatePolicy
 from ledger.evidence import EvidenceStore
 from ledger.tables import Inventory, InventoryTarget, Plan, decode_document, encode_document
 from ledger.values import Digest, Side, TestId
+from projections.gate.shards import NOT_REACHED
 from projections.registry import RunViews
 
 KEY_FILE = "evidence-key"
@@ -122,9 +124,10 @@ class LocalAttempts:
         )
 
     def _record_tests(self, views: RunViews, attempt: AttemptStarted, told: RecordAttempt, left: Left) -> RecordAttempt:
+        asked = self._asked(views, attempt)
         wanted = self._wanted(views, attempt)
         inventory = self._inventory(views.gate.inventories[attempt.side].inventory)
-        reading = self._runner.read_attempt(left, wanted, attempt.side, attempt.commit, inventory)
+        reading = asked.named(self._runner.read_attempt(left, wanted, attempt.side, attempt.commit, inventory))
         hints = (self._hint(line.line) for line in reading.failures)
         return replace(
             told,
@@ -142,18 +145,18 @@ class LocalAttempts:
         )
 
     def _wanted(self, views: RunViews, attempt: AttemptStarted) -> Wanted:
-        last = tuple(_suspects(views, attempt))
-        return Wanted(targets=self._targets(views, attempt), last=last, tests=_tests(attempt))
+        return self._asked(views, attempt).wanted(_suspects(views, attempt), _tests(attempt))
 
-    def _targets(self, views: RunViews, attempt: AttemptStarted) -> tuple[str, ...]:
-        """The targets that the attempt was asked for: the promised ones, else all of its side of the shard."""
-        if attempt.targets is not None:
-            return attempt.targets
+    def _asked(self, views: RunViews, attempt: AttemptStarted) -> Asked:
+        """What the attempt was asked for: the promised targets, else all of its side of the shard."""
         if views.gate.plan is None:
             raise LookupError("an attempt of a shard comes after the plan")
-        plan = self._plan(views.gate.plan.plan)
-        shard = next(shard for shard in plan.shards if shard.shard == attempt.shard)
-        return shard.candidate if attempt.side == "candidate" else shard.baseline
+        plan, rerun = self._plan(views.gate.plan.plan), views.gate.reruns.get(attempt.shard)
+        planned = rerun.of if rerun else attempt.shard
+        shard = next(shard for shard in plan.shards if shard.shard == planned)
+        names = shard.candidate if attempt.side == "candidate" else shard.baseline
+        names = names if attempt.targets is None else attempt.targets
+        return Asked(names, parts_on(attempt.side, names, shard.parts))
 
     def _plan(self, digest: Digest) -> Plan:
         if digest not in self._plans:
@@ -242,9 +245,15 @@ def _with_blob(target: InventoryTarget, place: str, ours: Holders, candidate: Ho
     return told if candidate is None else replace(told, kept=blob is not None and candidate.get(place) == blob)
 
 
-def _suspects(views: RunViews, attempt: AttemptStarted) -> list[str]:
-    """The targets that earlier attempts of this side did not come past."""
-    return sorted(views.gate.side(attempt.shard, attempt.side).suspects)
+def _suspects(views: RunViews, attempt: AttemptStarted) -> tuple[str, ...]:
+    """The targets that earlier attempts of this side did not come past; for a bundle, those that the attempt which it
+    repeats knew of, so that the order is the same."""
+    rerun = views.gate.reruns.get(attempt.shard)
+    if rerun is None or rerun.kind != "bundle":
+        return tuple(sorted(views.gate.side(attempt.shard, attempt.side).suspects))
+    before = (one.recorded for one in views.gate.side(rerun.of, attempt.side).attempts[: rerun.attempt - 1])
+    missing = (entry for record in before if record is not None for entry in record.missing)
+    return tuple(sorted({entry.target for entry in missing if entry.cause != NOT_REACHED}))
 
 
 def _read_key(directory: Path) -> Digest | None:

@@ -4,7 +4,7 @@ Nothing is measured that is not on record as ended, and a contradiction anywhere
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -51,19 +51,18 @@ def read_attempt(
     commit: Commit,
     requested: tuple[str, ...],
     inventory: Inventory,
-    tests: tuple[TestId, ...] | None = None,
+    tests: Mapping[str, tuple[TestId, ...]] | None = None,
 ) -> AttemptReading:
     """Read an attempt at the `requested` targets, whose tests are those that the side's `inventory` plans.
 
-    With `tests`, nothing but these was asked for, each of one of the targets.
+    Of a target in `tests` nothing but these tests was asked for.
     A target is measured when each of its tests, the planned ones and those that this attempt collected, came to the
     end of its teardown, or when its collection failed, which is a case of its own (an empty path, outcome `error`).
     """
     session = read_session(record)
     asked = set(requested)
     planned = {target.target: target.cases for target in inventory.targets if target.target in asked}
-    if tests is not None:
-        planned = {target: tuple(test for test in tests if test.target == target) for target in asked}
+    planned.update(tests or {})
     trouble = _trouble(session, end, planned=any(planned.values()), foreign=_foreign(session, requested))
     rows = _rows(session)
     causes = _causes(session, requested, planned, trouble)

@@ -102,12 +102,12 @@ class Circumstances(Struct, frozen=True, kw_only=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What a run is asked for: targets, those of them that run after all others, and the only tests of them, None for
-    all. A runner that cannot select tests runs the whole targets."""
+    """What a run is asked for: targets, those of them that run after all others, and the only tests of those that are
+    not to run as a whole. A runner that cannot select tests runs whole targets."""
 
     targets: tuple[str, ...]
     last: tuple[str, ...] = ()
-    tests: tuple[TestId, ...] | None = None
+    tests: Mapping[str, tuple[TestId, ...]] = {}
 
 
 class Left(Struct, frozen=True, kw_only=True):

@@ -65,18 +65,21 @@ def run_command(settings: RunnerSettings, python: Path, cache_directory: Path) -
     return _command(settings, python, cache_directory)
 
 
-def targets_document(targets: Sequence[str], last: Sequence[str] = (), tests: Iterable[TestId] = ()) -> str:
+def targets_document(
+    targets: Sequence[str], last: Sequence[str] = (), tests: Mapping[str, Iterable[TestId]] | None = None
+) -> str:
     """What the plug-in reads of the targets: their paths relative to the tree, and those that run after all others.
 
-    Of a target with some of its tests in `tests`, only these run. Tests of one name are told apart by their order, so
-    all of them run together.
+    Of a target in `tests` only these tests run. Tests of one name are told apart by their order, so all of them run
+    together.
     """
     cases: dict[str, list[tuple[tuple[str, ...], str | None]]] = {}
-    for test in tests:
-        names = cases.setdefault(test.target, [])
-        names.append((test.path, test.variant))
-        if test.variant is not None and (repeated := _REPEATED.fullmatch(test.variant)):
-            names += [(test.path, repeated[1]), *([] if repeated[1] else [(test.path, None)])]
+    for target, chosen in (tests or {}).items():
+        names = cases.setdefault(target, [])
+        for test in chosen:
+            names.append((test.path, test.variant))
+            if test.variant is not None and (repeated := _REPEATED.fullmatch(test.variant)):
+                names += [(test.path, repeated[1]), *([] if repeated[1] else [(test.path, None)])]
     return json.dumps({"targets": targets, "last": last, **({"cases": cases} if cases else {})})
 
 

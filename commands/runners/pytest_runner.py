@@ -51,7 +51,7 @@ class PytestSide(Struct, frozen=True, kw_only=True):
     def run(self, directory: Path, wanted: Wanted) -> Launch:
         """What runs the targets, which are named in a file."""
         argv = adapter.run_command(self.settings, self.python, directory / "tmp")
-        document = adapter.targets_document(wanted.targets, wanted.last, wanted.tests or ())
+        document = adapter.targets_document(wanted.targets, wanted.last, wanted.tests)
         return self._launch(argv, directory, targets={_TARGETS: document})
 
     def evidence_key(self, launch: Launch, circumstances: Circumstances) -> EvidenceKey:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from ledger.parts import whole_target
 from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, Plan
 from ledger.values import TestId
 from projections.gate.classes import BaselineState, CandidateState
@@ -22,7 +23,8 @@ _STATES: dict[str, RowState] = {
 
 
 class SideEvidence(Struct, kw_only=True):
-    """What is known of one side: its inventory, the tables of its attempts in order, and the targets still missing.
+    """What is known of one side: its inventory, the tables of its attempts in order, and the targets still missing; a
+    target of which any part is missing is.
 
     `missing` maps a target to its reason code; `not_run` are the targets that the policy left out.
     """
@@ -90,7 +92,7 @@ def index(evidence: SideEvidence) -> SideCases:
         if target.error is not None:
             side.collected[TestId(target.target)] = None
     for table in evidence.tables:
-        causes = {row.target: row.cause for row in table.targets}
+        causes = {whole_target(row.target): row.cause for row in table.targets}
         for row in table.cases:
             cause = causes.get(row.test.target, "")
             if cause is None:

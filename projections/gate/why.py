@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ledger.events import COLLECTION, AttemptRecorded
+from ledger.parts import whole_target
 from ledger.tables import CaseRow, CaseTable, ClassRow, ClassTable
 from ledger.values import Digest, Side, TestId
 from projections.gate.shards import Attempt, GateView, ShardSide
@@ -99,7 +100,7 @@ def _attempts(test: TestId, gate: GateView, tables: dict[Digest, CaseTable]) -> 
             others = attempt.started.tests is not None and test.text() not in attempt.started.tests
             if state.shard == COLLECTION or record is None or table is None or others:
                 continue
-            target = next((row for row in table.targets if row.target == test.target), None)
+            target = next((row for row in table.targets if whole_target(row.target) == test.target), None)
             if target is not None:
                 case = next((row for row in table.cases if row.test == test), None)
                 yield _attempt(state, attempt, record, target.cause, case)

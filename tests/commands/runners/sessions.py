@@ -85,9 +85,10 @@ class Project:
         """Run targets, all that the inventory has if none is given, or only some tests; and read what that gave."""
         planned = inventory or self.inventory(**options)
         requested = targets or tuple(target.target for target in planned.targets)
+        chosen = None if tests is None else {name: tuple(t for t in tests if t.target == name) for name in requested}
         settings = self._settings(options)
         command = adapter.run_command(settings, self.python, self.directory / "cache")
-        record = self._session(command, {**options, "tests": tests}, requested)
+        record = self._session(command, {**options, "tests": chosen}, requested)
         return read_attempt(
             record,
             ended(self.exit_code),
@@ -95,7 +96,7 @@ class Project:
             commit=COMMIT,
             requested=requested,
             inventory=planned,
-            tests=tests,
+            tests=chosen,
         )
 
     def _settings(self, options: Mapping[str, object]) -> RunnerSettings:
@@ -132,8 +133,8 @@ class Project:
         if targets is not None:
             last = options.get("last", ())
             assert isinstance(last, tuple)
-            tests = options.get("tests", None) or ()
-            assert isinstance(tests, tuple)
+            tests = options.get("tests")
+            assert tests is None or isinstance(tests, dict)
             (attempt / "targets.json").write_text(adapter.targets_document(targets, last, tests), "utf-8")
             environment["LEDGER_TARGETS_FILE"] = str(attempt / "targets.json")
         finished = subprocess.run(
