@@ -39,6 +39,10 @@ memory-limit           *      yes
 cases-missing          *      yes
 record-truncated       *      yes
 target-missing         *      yes
+report-missing         *      yes
+report-empty           *      yes
+report-malformed       *      yes
+case-unnamed           *      yes
 runner-internal-error  1      yes
 collection-aborted     1      no
 nothing-collected      1      no
@@ -47,6 +51,11 @@ foreign-tests          1      no
 not-started            1      no
 prepare-failed         1      no
 probe-failed           1      no
+list-failed            1      no
+list-invalid           1      no
+report-not-fresh       0      no
+link-in-the-way        0      no
+version-unknown        0      no
 runner-usage-error     0      no
 wrong-tree             0      no
 pytest-missing         0      no

@@ -25,12 +25,16 @@ NAMED = [line.split()[0] for line in RUNGS.strip().splitlines()[1:]]
 A_TARGET_DID_IT = {
     "signalled", "worker-crashed", "session-ended-early", "interrupted", "exit-code-unexpected", "time-limit",
     "idle-limit", "memory-limit", "cases-missing", "record-truncated", "target-missing", "runner-internal-error",
+    "report-missing", "report-empty", "report-malformed", "case-unnamed",
 }  # fmt: skip
 A_SECOND_TRY_MAY_HELP = {
     "runner-internal-error", "collection-aborted", "nothing-collected", "record-missing", "foreign-tests",
-    "not-started", "prepare-failed", "probe-failed",
+    "not-started", "prepare-failed", "probe-failed", "list-failed", "list-invalid",
 }  # fmt: skip
-IT_WILL_BE_THE_SAME = {"runner-usage-error", "wrong-tree", "pytest-missing", "python-missing"}
+IT_WILL_BE_THE_SAME = {
+    "runner-usage-error", "wrong-tree", "pytest-missing", "python-missing", "report-not-fresh", "link-in-the-way",
+    "version-unknown",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("cause", sorted({*CAUSES, *NAMED, "dreamt"}))
