@@ -102,6 +102,11 @@ CAUSES: dict[str, Cause] = {
         "Code of the project was imported from outside the tree under test, so something else was tested.",
         "Set `import_paths` to the directories that hold the packages, or let `prepare` install the tree itself.",
     ),
+    "tree-changed": Cause(
+        "A file of the commit was changed in the checkout while tests were running, so what was tested is not known to "
+        "be the commit. Tests that run at the same time share the checkout, and count as little.",
+        "Let the test that writes the file that the detail names write into a temporary directory.",
+    ),
     "foreign-tests": Cause(
         "The attempt reported tests of files that it was not asked to run.",
         "Look for a plug-in that adds to the collection.",

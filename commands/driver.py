@@ -76,9 +76,9 @@ class Driver:
         """How many attempts may be promised; none while what found no room is waited for."""
         waiting, limit_seconds = self._waiting, views.run.policy.placing.start_wait_seconds
         in_flight = len(views.gate.in_flight())
-        if in_flight:
+        if self._running:
             waiting.restart()
-        if waiting.shortage and (in_flight or not waiting.is_over(limit_seconds)):
+        if waiting.shortage and (self._running or not waiting.is_over(limit_seconds)):
             waiting.shortage = self._machine.shortage(waiting.needed_bytes)
             if waiting.shortage:
                 return 0

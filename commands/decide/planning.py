@@ -71,13 +71,15 @@ def _plan_by_usage(
     """The plan of the planner by usage, in which every shard has a session besides its targets."""
     there = {target.target for target in baseline.targets}
     seconds, memory = usage.session_seconds, usage.session_memory_bytes
+    # Where no memory is known at all, what was planned with is no reason to set any aside.
+    is_known = any(row.memory_bytes is not None for row in usage.targets)
     shards = tuple(
         ShardTargets(
             shard=shard.shard,
             candidate=names,
             baseline=tuple(name for name in names if whole_target(name) in there),
             parts=parts,
-            planned_memory_bytes=shard.memory_bytes + memory,
+            planned_memory_bytes=shard.memory_bytes + memory if is_known else None,
             planned_seconds=shard.seconds + seconds,
             deadline_seconds=shard.deadline_seconds,
         )

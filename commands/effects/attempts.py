@@ -14,7 +14,7 @@ from commands.effects.targets.asked import Asked, parts_on
 from commands.effects.targets.holders import Holders
 from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
-from commands.readers.attempt import AttemptReading, CollectionReading
+from commands.readers.attempt import AttemptReading, CollectionReading, voided
 from commands.runners.api import Launch, Left, Runner, Wanted
 from ledger.errors import LedgerError
 from ledger.events import COLLECTION, AttemptStarted, GatePolicy
@@ -26,6 +26,7 @@ from projections.registry import RunViews
 
 KEY_FILE = "evidence-key"
 _LOOK_AGAIN_SECONDS = 1.0
+_NAMED = 3
 
 OUTSIDE_ENDS = frozenset({"driver-died", "stopped"})
 """Ends that come from outside the attempt, which therefore used up no round."""
@@ -41,6 +42,7 @@ class LocalAttempts:
         self._workplace, self._evidence = workplace, evidence
         self._inventories: dict[Digest, Inventory] = {}
         self._plans: dict[Digest, Plan] = {}
+        self._active: set[str] = set()
 
     def name(self, views: RunViews, attempt: AttemptStarted) -> str:
         """`run.shard.side.attempt.term`."""
@@ -55,6 +57,7 @@ class LocalAttempts:
     def job(self, views: RunViews, attempt: AttemptStarted) -> Job:
         """The job of this attempt, its side made ready. Raises LedgerError when it cannot be."""
         ready = self._workplace.side(attempt.side)
+        self._clean(views, attempt.side)
         directory = self.directory(views, attempt)
         if attempt.shard == COLLECTION:
             launch = ready.runner.collect(directory)
@@ -64,7 +67,14 @@ class LocalAttempts:
         policy = _limited(views.run.policy, attempt)
         key = self._workplace.evidence_key(ready, launch, environment, directory, policy.memory_limit_bytes)
         (directory / KEY_FILE).write_text(self._evidence.put_bytes(encode_document(key)), "ascii")
+        self._active.add(self.name(views, attempt))
         return _job(self.name(views, attempt), launch, ready, environment, directory, policy)
+
+    def _clean(self, views: RunViews, side: Side) -> None:
+        """Bring the checkout of a side back to its commit, unless tests are running in it."""
+        running = {self.name(views, one.started) for one in views.gate.in_flight() if one.started.side == side}
+        if not running & self._active:
+            self._workplace.guard(side).restore()
 
     def record(self, views: RunViews, attempt: AttemptStarted, end: JobEnd) -> RecordAttempt:
         """What this attempt gave; its record, its output and its table become evidence."""
@@ -102,6 +112,8 @@ class LocalAttempts:
 
     def _record_collection(self, views: RunViews, told: RecordAttempt, left: Left) -> RecordAttempt:
         reading = self._runner.read_collection(left)
+        if trouble := self._tree_trouble(told.side):
+            return replace(told, cause=trouble[0], detail=trouble[1])
         if reading.cause is not None:
             return replace(told, cause=reading.cause, detail=reading.detail)
         try:
@@ -128,6 +140,8 @@ class LocalAttempts:
         wanted = self._wanted(views, attempt)
         inventory = self._inventory(views.gate.inventories[attempt.side].inventory)
         reading = asked.named(self._runner.read_attempt(left, wanted, attempt.side, attempt.commit, inventory))
+        if trouble := self._tree_trouble(attempt.side):
+            reading = voided(reading, *trouble)
         hints = (self._hint(line.line) for line in reading.failures)
         return replace(
             told,
@@ -143,6 +157,18 @@ class LocalAttempts:
             failures=reading.failures,
             **_usage(reading, left.end),
         )
+
+    def _tree_trouble(self, side: Side) -> tuple[str, str] | None:
+        """Why what was tested on a side is not known to be its commit: a reason code and a detail. None when it is."""
+        guard = self._workplace.guard(side)
+        try:
+            changes = guard.changes() if guard.is_set else ()
+        except LedgerError as error:
+            return error.code, error.message
+        if not changes:
+            return None
+        more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+        return "tree-changed", f"changed in the checkout while tests were running: {', '.join(changes[:_NAMED])}{more}"
 
     def _wanted(self, views: RunViews, attempt: AttemptStarted) -> Wanted:
         return self._asked(views, attempt).wanted(_suspects(views, attempt), _tests(attempt))

@@ -12,6 +12,7 @@ from commands.effects import processes, worktrees
 from commands.effects.environment import child_environment, recorded_environment
 from commands.effects.git import Git
 from commands.effects.prepare import find_python, prepare_side
+from commands.effects.targets.guard import TreeGuard
 from commands.runners.api import Answer, Circumstances, EvidenceKey, Ground, Launch, ReadyRunner, Runner, lock_digest
 from ledger.errors import LedgerError
 from ledger.values import SIDES, Commit, Side
@@ -61,6 +62,11 @@ class Workplace:
     def tree(self, side: Side) -> Path:
         """Where the worktree of a side is, or will be."""
         return worktrees.side_directory(self._root, self._run, side)
+
+    def guard(self, side: Side) -> TreeGuard:
+        """What watches over the worktree of a side."""
+        state = self.directory / f"guard-{side}"
+        return TreeGuard(self._git.common_directory, self.tree(side), self._commits[side], state)
 
     def environment(self, ready: ReadySide, attempt_directory: Path, launch: Launch) -> dict[str, str]:
         """The environment of the tests of one attempt; its private directories are made."""
@@ -121,8 +127,11 @@ class Workplace:
         return worktrees.reap(self._git, self._root, lambda owner: drives(owner.run), time.time())
 
     def _prepare(self, side: Side) -> ReadySide:
-        commit = self._commits[side]
+        commit, guard = self._commits[side], self.guard(side)
         tree = worktrees.add(self._git, self._root, self.tree(side), commit, self._owner).path
+        if guard.is_set:
+            # An earlier driver's tests may have left anything in it.
+            guard.restore()
         tree_id = self._git.tree_id(commit)
         hands = _Hands(tree, side, self._git.toplevel, self._plain_environment)
         ground = Ground(
@@ -135,6 +144,8 @@ class Workplace:
             tracked=tuple(sorted(self._git.blobs(commit))),
         )
         runner = self._runner.make_ready(ground, hands)
+        if not guard.is_set:
+            guard.remember()
         return ReadySide(side=side, commit=commit, tree_id=tree_id, tree=tree, runner=runner)
 
     def _cache(self, side: Side, tree: Path, tree_id: str, hands: "_Hands") -> Path:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from commands.readers.attempt_usage import AttemptUsage
 from ledger.events import FailureLine, MissingTarget
@@ -41,3 +42,18 @@ class AttemptReading(Struct, frozen=True, kw_only=True):
     failures: tuple[FailureLine, ...]
     measured_targets: int
     usage: AttemptUsage
+
+
+def voided(reading: AttemptReading, cause: str, detail: str) -> AttemptReading:
+    """The same reading, of which nothing counts as measured: it is not known what was tested."""
+    targets = tuple(replace(row, cause=cause) for row in reading.table.targets)
+    return replace(
+        reading,
+        complete=False,
+        cause=cause,
+        detail="; ".join(filter(None, (detail, reading.detail))),
+        table=replace(reading.table, targets=targets),
+        missing=(),
+        attention=(),
+        measured_targets=0,
+    )

@@ -35,7 +35,7 @@ class SideEvidence(Struct, kw_only=True):
     not_run: frozenset[str] = frozenset()
 
 
-UNTRUSTED = frozenset({"wrong-tree", "record-damaged", "foreign-tests"})
+UNTRUSTED = frozenset({"wrong-tree", "tree-changed", "record-damaged", "foreign-tests"})
 """Reasons why a target was not measured that leave doubt whether what was seen was a failure of this tree at all."""
 
 
@@ -143,7 +143,8 @@ def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, variants:
     if other in ("unmeasured", "not-run") and not cause:
         cause = baseline.evidence.missing.get(test.target, "not-measured")
     ran = row is not None and row.outcome in _RAN
-    return JoinedCase(test, state, other, line, cause, ran=ran, collected=test in candidate.collected)
+    collected = test in candidate.collected or (bool(test.path) and _only_reported(test, candidate))
+    return JoinedCase(test, state, other, line, cause, ran=ran, collected=collected)
 
 
 def _candidate_state(

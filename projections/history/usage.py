@@ -3,9 +3,11 @@
 | of the latest attempts at a target                               | what is known of it            |
 |---|---|
 | those that measured it                                           | seconds: their median          |
-| some measured it alone                                           | memory: the most of these      |
-| some measured it, all among others                               | memory: the least of the bounds |
-| the newest was ended by a memory limit                           | memory: twice that, or more    |
+| some of a side measured it alone                                 | memory there: the most of these |
+| some of a side measured it, all among others                     | memory there: the least of the bounds |
+| both sides measured it                                           | memory: the more of the two    |
+| the newest of a side was ended by a memory limit                 | memory: twice that, or more    |
+| none measured it, some were ended by their time limit            | seconds: twice what they took  |
 | none measured it in the latest runs                              | the same, but it is aged       |
 
 An attempt that did not measure a target says nothing else about what the target needs.
@@ -20,6 +22,7 @@ from msgspec import Struct
 
 from ledger.parts import part_count, whole_target
 from ledger.tables import KnownTarget, MemoryBasis, UsageTable
+from ledger.values import SIDES, Side
 from projections.history.results import TargetRow
 
 LATEST_ATTEMPTS = 10
@@ -68,16 +71,16 @@ def _target(row: TargetRow) -> str:
 
 def _usage(rows: Sequence[TargetRow], fresh_from: int) -> TargetUsage | None:
     measured = [row for row in rows if row.cause is None]
-    ended = [row for row in rows if row.memory_basis == "at-least"]
+    ended = [row for row in rows if row.memory_basis == "at-least" or row.cause == "time-limit"]
     if not measured and not ended:
         return None
     newest = measured[-1] if measured else ended[-1]
     memory, basis = _memory(measured)
-    least = max((row.peak_memory_bytes or 0 for row in ended if row.sequence > _sequence(measured)), default=0)
+    least = max((_least(rows, side) for side in SIDES), default=0)
     if least:
         memory, basis = max(RAISE_FACTOR * least, memory or 0), "at-least"
     return TargetUsage(
-        duration_seconds=median(row.duration_seconds for row in measured or ended),
+        duration_seconds=_seconds(measured, ended),
         peak_memory_bytes=memory,
         memory_basis=basis,
         aged=newest.sequence < fresh_from,
@@ -87,12 +90,27 @@ def _usage(rows: Sequence[TargetRow], fresh_from: int) -> TargetUsage | None:
     )
 
 
-def _sequence(measured: Sequence[TargetRow]) -> int:
-    return measured[-1].sequence if measured else 0
+def _seconds(measured: Sequence[TargetRow], ended: Sequence[TargetRow]) -> float:
+    if measured:
+        return median(row.duration_seconds for row in measured)
+    return RAISE_FACTOR * max(row.duration_seconds for row in ended)
+
+
+def _least(rows: Sequence[TargetRow], side: Side) -> int:
+    """What the target used on a side when memory limits ended it there, unless it was measured there since."""
+    own = [row for row in rows if row.side == side]
+    measured = max((row.sequence for row in own if row.cause is None), default=0)
+    ended = (row for row in own if row.memory_basis == "at-least" and row.sequence > measured)
+    return max((row.peak_memory_bytes or 0 for row in ended), default=0)
 
 
 def _memory(measured: Sequence[TargetRow]) -> tuple[int | None, MemoryBasis]:
-    """The memory that complete measurements tell of."""
+    """The memory that complete measurements tell of; the sides are different code, and the needier one counts."""
+    both = [_memory_of([row for row in measured if row.side == side]) for side in SIDES]
+    return max(both, key=lambda told: told[0] or 0)
+
+
+def _memory_of(measured: Sequence[TargetRow]) -> tuple[int | None, MemoryBasis]:
     known = [(row.memory_basis, row.peak_memory_bytes) for row in measured if row.peak_memory_bytes is not None]
     alone = [used for basis, used in known if basis == "alone"]
     if alone:

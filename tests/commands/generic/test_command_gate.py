@@ -94,8 +94,9 @@ def test_an_end_in_mid_run_is_never_a_pass(tmp_path: Path, end: str, cause: str)
 
 
 def test_what_a_killed_run_did_not_measure_is_run_again_and_then_passes(tmp_path: Path) -> None:
-    """The second round finds what the first one left in the tree."""
-    once = "if not os.path.exists('died'): open('died', 'w'); os.kill(os.getpid(), 9)"
+    """The second round finds what the first one left, outside of the tree: in there nothing is left for it."""
+    died = str(tmp_path / "died")
+    once = f"if not os.path.exists({died!r}): open({died!r}, 'w'); os.kill(os.getpid(), 9)"
     dies = f"import os\ndef test_two():\n    {once}\n"
     found = gate(tmp_path, PASSING, {"suite/b.py": dies}, ROUNDS)
     assert (found.answer.code, found.classes) == (0, {}), found.told()

@@ -52,6 +52,18 @@ def test_a_gate_waits_for_room_and_goes_on_when_another_run_gives_it_back(projec
     assert recorded.count(("no-room", False)) <= 2
 
 
+def test_a_gate_that_needs_more_than_there_will_ever_be_gives_up_in_the_end(project: Project) -> None:
+    (project.path / "ledger.toml").write_text(
+        SETTINGS["ledger.toml"] + "[machine]\nstart_wait_seconds = 2\nreservation_bytes = '500TiB'\n"
+    )
+    answer = project.ledger("gate")
+    assert answer.code == 3, answer.err
+    recorded = causes(project)
+    assert recorded.count(("no-room", True)) >= 2
+    assert len(recorded) <= 8
+    assert "no-room" in answer.out
+
+
 def test_a_gate_that_has_waited_long_enough_is_unmeasured_and_says_why(project: Project, crowd: Machine) -> None:
     (project.path / "ledger.toml").write_text(SETTINGS["ledger.toml"] + "[machine]\nstart_wait_seconds = 0\n")
     answer = project.ledger("gate")

@@ -64,10 +64,28 @@ def test_the_memory_of_a_target_is_what_is_known_best(rows: list[TargetRow], mem
 
 
 def test_an_attempt_that_did_not_measure_a_target_says_nothing_about_it() -> None:
-    rows = [row(1), row(2), row(3, cause="time-limit"), row(4, target="b.py", cause="lost")]
+    rows = [row(1), row(2), row(3, cause="idle-limit"), row(4, target="b.py", cause="lost")]
     usage = latest_usage(rows)
     assert sorted(usage) == ["a.py"]
     assert (usage["a.py"].duration_seconds, usage["a.py"].measurements, usage["a.py"].sequence) == (1.5, 2, 2)
+
+
+def test_the_side_that_needs_more_counts_and_a_measurement_of_the_other_side_takes_nothing_back() -> None:
+    def other(known: TargetRow) -> TargetRow:
+        return structs.replace(known, side="baseline")
+
+    usage = latest_usage([bound(1, 311), other(alone(2, 30))])["a.py"]
+    assert (usage.peak_memory_bytes, usage.memory_basis) == (311, "upper-bound")
+    usage = latest_usage([alone(1, 30), out_of_memory(2, 95), other(alone(3, 30))])["a.py"]
+    assert (usage.peak_memory_bytes, usage.memory_basis) == (190, "at-least")
+    usage = latest_usage([out_of_memory(2, 95), other(alone(3, 30)), alone(4, 120)])["a.py"]
+    assert (usage.peak_memory_bytes, usage.memory_basis) == (120, "alone")
+
+
+def test_what_only_ever_ran_out_of_time_takes_at_least_that_long() -> None:
+    usage = latest_usage([row(3, cause="time-limit"), row(2, cause="time-limit")])["a.py"]
+    assert (usage.duration_seconds, usage.measurements, usage.peak_memory_bytes) == (6.0, 0, None)
+    assert latest_usage([row(3, cause="time-limit"), row(4)])["a.py"].duration_seconds == 4.0
 
 
 def test_what_none_of_the_newest_runs_measured_is_aged() -> None:

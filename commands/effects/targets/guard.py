@@ -1,0 +1,128 @@
+"""Watches over the worktree of a side: what tests leave in it must not reach the tests after them.
+
+Git tells what is different, by an index of our own, so that nothing counts that tests do to the index or the branches
+of the worktree. How the tree was when it had been made ready is kept in a file, so that a later driver knows it too.
+"""
+
+import os
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from commands.effects import processes
+from commands.effects.git import GitFailed, git_environment
+from ledger.values import Commit
+
+_LIMIT_SECONDS = 120.0
+_COMPILED = "__pycache__"
+_AT_ONCE = 200
+"""So many paths fit on any command line."""
+
+
+class _Remembered(Struct, frozen=True):
+    """The tracked files that were not those of the commit, with the digests of their bytes, and the other files."""
+
+    changed: dict[str, str]
+    others: frozenset[str]
+
+
+class TreeGuard(NamedTuple):
+    """The guard of one worktree of a commit; `git_directory` is that of the repository, `state` a directory of ours."""
+
+    git_directory: Path
+    tree: Path
+    commit: Commit
+    state: Path
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is known how the tree has to be."""
+        return self._file.exists()
+
+    @property
+    def _file(self) -> Path:
+        return self.state / "tree.json"
+
+    def remember(self) -> None:
+        """Take the tree as it is now for how it has to be. Raises GitFailed."""
+        self.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._git("read-tree", self.commit)
+        changed = {path: _digest(self.tree / path) for path in self._changed()}
+        remembered = _Remembered(changed, frozenset(self._others()))
+        temporary = self._file.with_suffix(".new")
+        temporary.write_bytes(msgspec.json.encode(remembered))
+        temporary.replace(self._file)
+
+    def changes(self) -> tuple[str, ...]:
+        """The tracked files that are not as they have to be, in byte order. Raises GitFailed."""
+        known = self._remembered().changed
+        now = {path: _digest(self.tree / path) for path in self._changed()}
+        return tuple(sorted(path for path in now.keys() | known.keys() if now.get(path) != known.get(path)))
+
+    def restore(self) -> None:
+        """Bring the tree back to how it has to be; what cannot be brought back shows in `changes`. Raises GitFailed.
+
+        Files that tests have made go away. What an interpreter compiled stays, unless tracked files had been changed.
+        """
+        remembered, changes = self._remembered(), self.changes()
+        ours = [path for path in changes if path not in remembered.changed]
+        for path in ours:
+            _remove(self.tree / path)
+        for start in range(0, len(ours), _AT_ONCE):
+            self._git("checkout-index", "--force", "--", *ours[start : start + _AT_ONCE])
+        for path in set(self._others()) - remembered.others:
+            if changes or _COMPILED not in path.split("/"):
+                _remove(self.tree / path)
+
+    def _remembered(self) -> _Remembered:
+        return msgspec.json.decode(self._file.read_bytes(), type=_Remembered)
+
+    def _changed(self) -> list[str]:
+        # It finds that some files differ, which is no failure.
+        self._git("update-index", "-q", "--refresh", accepted=(0, 1))
+        return self._names("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+
+    def _others(self) -> list[str]:
+        return self._names("ls-files", "--others", "-z")
+
+    def _names(self, *arguments: str) -> list[str]:
+        return [os.fsdecode(name) for name in self._git(*arguments).split(b"\0") if name]
+
+    def _git(self, *arguments: str, accepted: tuple[int, ...] = (0,)) -> bytes:
+        argv = ("git", f"--git-dir={self.git_directory}", f"--work-tree={self.tree}", "-c", "core.quotePath=false")
+        environment = git_environment(os.environ) | {"GIT_INDEX_FILE": str(self.state / "index")}
+        try:
+            ended = processes.run(
+                (*argv, *arguments),
+                directory=self.tree,
+                environment=environment,
+                timeout_seconds=_LIMIT_SECONDS,
+            )
+        except (OSError, subprocess.TimeoutExpired) as failure:
+            raise GitFailed(f"the files of {self.tree} cannot be looked at: {failure}", "is it there?") from failure
+        if ended.returncode not in accepted:
+            said = ended.stderr.decode("utf-8", "replace").strip()[:300]
+            raise GitFailed(f"`git {arguments[0]}` failed in {self.tree}: {said}", "check the repository and the disk")
+        return ended.stdout
+
+
+def _digest(path: Path) -> str:
+    """What identifies the content of a file, or where a link leads; "" when there is none."""
+    try:
+        content = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return ""
+    return sha256(content).hexdigest()
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a link or a directory, as far as that is possible."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
