@@ -93,7 +93,8 @@ def _usage(rows: Sequence[TargetRow], fresh_from: int) -> TargetUsage | None:
 def _seconds(measured: Sequence[TargetRow], ended: Sequence[TargetRow]) -> float:
     if measured:
         return median(row.duration_seconds for row in measured)
-    return RAISE_FACTOR * max(row.duration_seconds for row in ended)
+    late = [row.duration_seconds for row in ended if row.cause == "time-limit"]
+    return RAISE_FACTOR * max(late) if late else median(row.duration_seconds for row in ended)
 
 
 def _least(rows: Sequence[TargetRow], side: Side) -> int:
