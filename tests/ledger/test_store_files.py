@@ -124,8 +124,8 @@ def test_what_was_acknowledged_before_a_kill_is_there_and_verifies(path: Path, s
         pass
     process.send_signal(signal.SIGKILL)
     # `communicate` would read past what `readline` has already taken from the pipe, and lose it.
-    acknowledged += [line + "\n" for line in process.stdout.read().split("\n")[:-1]]
-    process.wait(timeout=60)
+    with process:
+        acknowledged += [line + "\n" for line in process.stdout.read().split("\n")[:-1]]
     events = read(path)
     digests = {event.sequence: event.digest for event in events}
     assert [line for line in acknowledged if digests.get(int(line.split()[0])) != line.split()[1]] == []
