@@ -43,7 +43,7 @@ def plan_shards(
     if usage is not None:
         parts = parts_of(candidate, baseline, usage, policy)
         usage = with_parts(usage, parts)
-        names = [name for target in targets for name in parts.get(target, {target: None})]
+        names = [name for target in targets for name in parts.get(target, (target,))]
         planned = plan_by_known_usage(names, usage, policy, machine_bytes)
         held = [shard.targets for shard in planned.shards]
         return _plan_by_usage(candidate, baseline, digests, planned, usage, placed_parts(held, parts))

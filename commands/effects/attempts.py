@@ -15,6 +15,7 @@ from commands.effects.targets.holders import Holders
 from commands.executors.api import Executor, Job, JobEnd
 from commands.messages import RecordAttempt
 from commands.readers.attempt import AttemptReading, CollectionReading, voided
+from commands.render.words import safe
 from commands.runners.api import Launch, Left, Runner, Wanted
 from ledger.errors import LedgerError
 from ledger.events import COLLECTION, AttemptStarted, GatePolicy
@@ -62,7 +63,7 @@ class LocalAttempts:
         if attempt.shard == COLLECTION:
             launch = ready.runner.collect(directory)
         else:
-            launch = ready.runner.run(directory, self._wanted(views, attempt))
+            launch = ready.runner.run(directory, _wanted(self._asked(views, attempt), views, attempt))
         environment = _furnish(self._workplace, ready, directory, launch)
         policy = _limited(views.run.policy, attempt)
         key = self._workplace.evidence_key(ready, launch, environment, directory, policy.memory_limit_bytes)
@@ -137,7 +138,7 @@ class LocalAttempts:
 
     def _record_tests(self, views: RunViews, attempt: AttemptStarted, told: RecordAttempt, left: Left) -> RecordAttempt:
         asked = self._asked(views, attempt)
-        wanted = self._wanted(views, attempt)
+        wanted = _wanted(asked, views, attempt)
         inventory = self._inventory(views.gate.inventories[attempt.side].inventory)
         reading = asked.named(self._runner.read_attempt(left, wanted, attempt.side, attempt.commit, inventory))
         if trouble := self._tree_trouble(attempt.side):
@@ -168,10 +169,10 @@ class LocalAttempts:
         if not changes:
             return None
         more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-        return "tree-changed", f"changed in the checkout while tests were running: {', '.join(changes[:_NAMED])}{more}"
-
-    def _wanted(self, views: RunViews, attempt: AttemptStarted) -> Wanted:
-        return self._asked(views, attempt).wanted(_suspects(views, attempt), _tests(attempt))
+        return (
+            "tree-changed",
+            f"changed in the checkout while tests were running: {', '.join(map(safe, changes[:_NAMED]))}{more}",
+        )
 
     def _asked(self, views: RunViews, attempt: AttemptStarted) -> Asked:
         """What the attempt was asked for: the promised targets, else all of its side of the shard."""
@@ -236,6 +237,10 @@ def _job(
         idle_limit_seconds=policy.idle_limit_seconds,
         memory_limit_bytes=policy.memory_limit_bytes,
     )
+
+
+def _wanted(asked: Asked, views: RunViews, attempt: AttemptStarted) -> Wanted:
+    return asked.wanted(_suspects(views, attempt), _tests(attempt))
 
 
 def _tests(attempt: AttemptStarted) -> tuple[TestId, ...] | None:

@@ -119,6 +119,16 @@ def test_what_preparing_had_changed_is_known_and_a_change_of_it_is_seen_for_good
     assert guard.changes() == ()
 
 
+def test_names_that_are_no_text_are_seen_and_taken_back_like_others(guard: TreeGuard) -> None:
+    left = guard.tree / os.fsdecode(b"left\xff")
+    left.write_text("prepared")
+    guard.remember()
+    made = guard.tree / os.fsdecode(b"made\xfe")
+    made.write_text("new")
+    guard.restore()
+    assert (left.exists(), made.exists()) == (True, False)
+
+
 def test_a_later_driver_knows_how_the_tree_has_to_be(guard: TreeGuard) -> None:
     (guard.tree / "a.txt").write_text("changed")
     later = TreeGuard(guard.git_directory, guard.tree, guard.commit, guard.state)

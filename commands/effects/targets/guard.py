@@ -4,6 +4,7 @@ Git tells what is different, by an index of our own, so that nothing counts that
 of the worktree. How the tree was when it had been made ready is kept in a file, so that a later driver knows it too.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -55,7 +56,8 @@ class TreeGuard(NamedTuple):
         changed = {path: _digest(self.tree / path) for path in self._changed()}
         remembered = _Remembered(changed, frozenset(self._others()))
         temporary = self._file.with_suffix(".new")
-        temporary.write_bytes(msgspec.json.encode(remembered))
+        # In ASCII, because names may be bytes that are no text.
+        temporary.write_text(json.dumps(msgspec.to_builtins(remembered)), "ascii")
         temporary.replace(self._file)
 
     def changes(self) -> tuple[str, ...]:
@@ -80,7 +82,7 @@ class TreeGuard(NamedTuple):
                 _remove(self.tree / path)
 
     def _remembered(self) -> _Remembered:
-        return msgspec.json.decode(self._file.read_bytes(), type=_Remembered)
+        return msgspec.convert(json.loads(self._file.read_bytes()), _Remembered)
 
     def _changed(self) -> list[str]:
         # It finds that some files differ, which is no failure.
