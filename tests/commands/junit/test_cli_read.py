@@ -62,6 +62,23 @@ def test_people_read_verdict_reasons_and_failures(
     assert "\x1b" not in told
 
 
+def test_what_is_no_file_is_called_what_it_is(read: Read, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "empty.xml").touch()
+    names = {
+        "/dev/null": "it is a device, not a file", "pipe": "it is a pipe, not a file",
+        "reports": "it is a directory, not a file", "broken": "there is no such file",
+    }  # fmt: skip
+    for name, told in names.items():
+        answer = read(name, *ORDERS, "--exit-code", "0")
+        assert answer.code == 3
+        assert f"report-missing         {name}: {told}" in answer.out.splitlines()
+    empty = read("empty.xml", *ORDERS, "--exit-code", "0")
+    assert "report-empty           empty.xml: it is empty" in empty.out.splitlines()
+
+
 def test_programs_read_one_document(read: Read) -> None:
     answer = read(REAL / "bun-mix" / "report.xml", "--planned", "mix.test.ts", "--exit-code", "1", "--json")
     document = msgspec.json.decode(answer.out, type=ReadDocument)

@@ -64,9 +64,17 @@ def run(project: Path, targets: tuple[str, ...], *arguments: str, profile: str |
     report = project / "report.xml"
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *targets, f"--junitxml={report}"]
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = subprocess.run(
-        [*argv, *arguments], cwd=project, env=environment, check=False, capture_output=True, timeout=60
-    )
+    ended = None
+    for last in (False, True):
+        # Once in some hundred thousand sessions the workers of xdist stand still for ever; that says nothing of what
+        # is read here, and a second session in a row that does is no accident.
+        try:
+            ended = subprocess.run([*argv, *arguments], cwd=project, env=environment, capture_output=True, timeout=60)
+            break
+        except subprocess.TimeoutExpired:
+            if last:
+                raise
+    assert ended is not None
     document = report.read_bytes() if report.exists() else None
     return reading_of(document, planned=targets, exit_code=ended.returncode, dialect="pytest", profile=profile)
 
