@@ -43,14 +43,28 @@ class MachinePolicy(Struct, frozen=True, kw_only=True):
     start_wait_seconds: float = 600.0
 
 
+class QuestionPolicy(Struct, frozen=True, kw_only=True):
+    """How often the steps of a run may ask people in each phase, and how long people have for an answer.
+
+    Critical questions are asked however often that was; they count, too. A step may give its question more or less
+    time than `deadline_minutes`.
+    """
+
+    intake_max: int = 1
+    planning_max: int = 2
+    execution_max: int = 1
+    deadline_minutes: int = 30
+
+
 class GatePolicy(Struct, frozen=True, kw_only=True):
     """How a gate measures and judges.
 
     `baseline`: run the baseline of every target, or only where the candidate failed, skipped or lost cases.
     `rounds`: how often a shard side may be tried until it is measured. `shards`: 0 lets the planner choose.
     `parallel`: processes at a time on this machine. Limits of 0 mean no limit. `flaky`: a flaky pass warns or blocks.
-    `rerun`: whether new failures are run again before the verdict. `plan`, `machine` and `rerun` are absent from runs
-    of programs that did not know them.
+    `rerun`: whether new failures are run again before the verdict. `retry`: the version of the rules by which what was
+    not measured is tried again; from `ladder/2` on, a target that one attempt alone could not collect is a failure that
+    is run again, too. `plan`, `machine`, `rerun` and `retry` are absent from runs of programs that did not know them.
     """
 
     baseline: Literal["always", "on-failure"] = "always"
@@ -64,6 +78,7 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     plan: PlanPolicy | UnsetType = UNSET
     machine: MachinePolicy | UnsetType = UNSET
     rerun: Literal["on", "off"] | UnsetType = UNSET
+    retry: Literal["ladder/2"] | UnsetType = UNSET
 
     @property
     def reruns(self) -> bool:
@@ -74,6 +89,16 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
     def ladder(self) -> bool:
         """Whether what is not measured is tried again by the retry ladder; runs of older programs know rounds only."""
         return not isinstance(self.rerun, UnsetType)
+
+    @property
+    def halves(self) -> bool:
+        """Whether targets that nobody can tell apart are tried in halves."""
+        return self.ladder and self.retry == "ladder/2"
+
+    @property
+    def collections_rerun(self) -> bool:
+        """Whether a target that an attempt could not collect, and its side's collection could, is run again."""
+        return self.reruns and self.retry == "ladder/2"
 
     @property
     def planning(self) -> PlanPolicy:

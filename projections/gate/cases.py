@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace as copy
 
 from ledger.parts import whole_target
 from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, Plan
@@ -39,11 +40,20 @@ UNTRUSTED = frozenset({"wrong-tree", "tree-changed", "record-damaged", "foreign-
 """Reasons why a target was not measured that leave doubt whether what was seen was a failure of this tree at all."""
 
 
+PROVING = frozenset({
+    "signalled", "worker-crashed", "session-ended-early", "interrupted", "cases-missing", "exit-code-unexpected",
+    "exit-contradicts-cases", "counts-disagree", "count-invalid", "count-unknown", "target-missing", "not-run",
+})  # fmt: skip
+"""Reasons why a target was not measured that take nothing from a failure that was reported of one of its tests: the
+attempt came to its end by itself. What is ended from outside may fail tests by that, so such an end proves nothing."""
+
+
 class SideCases(Struct):
     """One side, indexed: the inventory's targets and cases, the newest row of each case of a measured target.
 
     `failed_before` are the tests that failed in an attempt that did not measure their target: no later attempt makes
-    that undone. `idle` are the measured targets of which nothing but skips was seen and nothing else is known.
+    that undone. `proven` are the rows of tests whose failure is beyond doubt although their target is still missing.
+    `idle` are the measured targets of which nothing but skips was seen and nothing else is known.
     """
 
     evidence: SideEvidence
@@ -52,6 +62,7 @@ class SideCases(Struct):
     collected: dict[TestId, None] = field(default_factory=dict)
     reported: dict[TestId, CaseRow] = field(default_factory=dict)
     failed_before: set[TestId] = field(default_factory=set)
+    proven: dict[TestId, CaseRow] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
 
     def knows(self, test: TestId) -> bool:
@@ -99,6 +110,8 @@ def index(evidence: SideEvidence) -> SideCases:
                 side.reported[row.test] = row
             elif row.outcome in ("failed", "error") and cause and cause not in UNTRUSTED:
                 side.failed_before.add(row.test)
+            if row.test.path and (cause is None or cause in PROVING):
+                _note_proven(side, row)
         side.measured.update(target for target, cause in causes.items() if cause is None)
     ran = {test.target for test, row in side.reported.items() if row.outcome != "skipped"}
     unlisted = {target for target in side.measured & side.targets.keys() if not side.targets[target].is_listed}
@@ -106,8 +119,19 @@ def index(evidence: SideEvidence) -> SideCases:
     return side
 
 
-def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
+def _note_proven(side: SideCases, row: CaseRow) -> None:
+    """The newest word on a test counts: one that failed and passed later is flaky, which proves no failure."""
+    if row.outcome in ("failed", "error"):
+        side.proven[row.test] = row
+    else:
+        side.proven.pop(row.test, None)
+
+
+def join(candidate: SideCases, baseline: SideCases, *, proven: bool = False) -> list[JoinedCase]:
     """Every case that either side has, in byte order, with its states.
+
+    With `proven`, a failure on the candidate that is beyond doubt counts although its target was not measured; that the
+    target was not stays a case of its own then. Runs of older programs are judged without.
 
     A target that cannot be collected on a side is one case there (an empty path), which stands for the tests that are
     hidden by that, unless it had an error on both sides; so is a target of the candidate that was not measured and has
@@ -117,6 +141,10 @@ def join(candidate: SideCases, baseline: SideCases) -> list[JoinedCase]:
     named = {test.target for test in (*candidate.collected, *candidate.reported)}
     lost = candidate.evidence.missing.keys() | candidate.targets.keys() - candidate.measured
     tests.update((TestId(target), None) for target in lost - named)
+    missing = candidate.evidence.missing
+    rows = {test: row for test, row in candidate.proven.items() if proven and test.target in missing}
+    candidate = copy(candidate, proven=rows)
+    tests.update((one, None) for test in rows for one in (test, TestId(test.target)))
     variants: Variants = {}
     for test in (*candidate.collected, *candidate.reported):
         row, name = candidate.reported.get(test), (test.target, test.path)
@@ -138,7 +166,7 @@ def _join_one(test: TestId, candidate: SideCases, baseline: SideCases, variants:
     if state == "skipped" and other == "absent" and test.target in candidate.idle - baseline.idle:
         # Nothing of the target was executed, and the baseline does not let it skip by skipping all of it, too.
         state, cause = "unmeasured", "only-skipped"
-    row = candidate.reported.get(test)
+    row = candidate.proven.get(test) or candidate.reported.get(test)
     line = row.line or row.reason if row else ""
     if other in ("unmeasured", "not-run") and not cause:
         cause = baseline.evidence.missing.get(test.target, "not-measured")
@@ -152,8 +180,10 @@ def _candidate_state(
 ) -> tuple[CandidateState, str]:
     if not test.path:
         return _collection_state(test, candidate)
+    if test in candidate.proven:
+        return "failed", ""
     hidden = _hidden(test, candidate)
-    if not candidate.knows(test) and not hidden and not _unlisted(test, candidate):
+    if not candidate.knows(test) and not hidden and not _unlisted(test, candidate, baseline):
         return _gone(test, candidate, baseline, variants)
     if test.target in candidate.evidence.missing:
         return "unmeasured", candidate.evidence.missing[test.target]
@@ -163,10 +193,15 @@ def _candidate_state(
     return (_row_state(row, candidate), "") if row else ("unmeasured", "not-measured")
 
 
-def _unlisted(test: TestId, candidate: SideCases) -> bool:
-    """Whether the candidate may have the test: its target is still to be measured, and its collection lists none."""
+def _unlisted(test: TestId, candidate: SideCases, baseline: SideCases) -> bool:
+    """Whether the candidate may have the test: its target is still to be measured, and its collection lists none.
+
+    Where the baseline's collection lists tests of the target, the runner can, and the candidate has none of them.
+    """
     found = candidate.targets.get(test.target)
-    return found is not None and not found.is_listed and test.target in candidate.evidence.missing
+    if found is None or found.is_listed or test in baseline.collected:
+        return False
+    return test.target in candidate.evidence.missing
 
 
 def _hidden(test: TestId, candidate: SideCases) -> bool:

@@ -16,6 +16,9 @@ decided by its bundle: the attempt that saw it fail, as it was. First match wins
 
 A test that fails alone on both sides cannot be run alone; only its bundle tells of it. *Hidden* is a skip or an
 expected failure. What passes only after an attempt at it ran out of time is marked by `load`.
+
+The collection of a target (an empty path) has failed where that was reported, and passed where any test of the target
+was. A measured target of which nothing was reported has skipped all of itself, so that its collection is hidden.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +29,8 @@ from msgspec import Struct
 from ledger.events import PlannedRerun
 from ledger.parts import whole_target
 from ledger.tables import CaseRow, CaseTable
-from ledger.values import Digest, Side, TestId
+from ledger.values import Digest, Outcome, Side, TestId
+from projections.gate.cases import PROVING
 from projections.gate.classes import RerunState
 from projections.gate.shards import GateView, ShardSide
 
@@ -34,7 +38,7 @@ Told = Literal["nothing", "passed", "failed", "hidden", "not-read"]
 """What one re-run says of a test; `nothing` when it was not asked for."""
 
 Rows = Mapping[Digest, Mapping[TestId, CaseRow]]
-"""By table, the rows of the targets that it measured."""
+"""By table, the rows of what it measured, and of what it proves of the rest."""
 
 HIDDEN, NOT_READ = "rerun-hidden", "rerun-not-read"
 _TOLD: dict[str, Told] = {
@@ -131,8 +135,21 @@ def _seen(gate: GateView, rerun: PlannedRerun, side: Side, test: TestId, rows: R
 
 
 def _measured_rows(table: CaseTable) -> dict[TestId, CaseRow]:
+    """The rows of the measured targets, with one for the collection of each of which no such row was reported.
+
+    A failure of a test of the candidate that is beyond doubt counts although its target was not measured.
+    """
     measured = {whole_target(target.target) for target in table.targets if target.cause is None}
-    return {row.test: row for row in table.cases if row.test.target in measured}
+    rows = {row.test: row for row in table.cases if row.test.target in measured}
+    collected = {test.target for test in rows if test.path}
+    if table.side == "candidate":
+        proving = {whole_target(target.target) for target in table.targets if target.cause in PROVING}
+        failed = (row for row in table.cases if row.outcome in ("failed", "error") and row.test.path)
+        rows.update((row.test, row) for row in failed if row.test.target in proving - measured)
+    for target in measured:
+        outcome: Outcome = "passed" if target in collected else "skipped"
+        rows.setdefault(TestId(target), CaseRow(test=TestId(target), outcome=outcome, duration_seconds=0.0))
+    return rows
 
 
 def _cause(state: ShardSide) -> str:

@@ -15,6 +15,7 @@ from ledger.events import (
     Placed,
     Planned,
     PlannedRerun,
+    RecheckPlanned,
     RerunsPlanned,
     ResumeStarted,
     VerdictDecided,
@@ -22,7 +23,7 @@ from ledger.events import (
 from ledger.record import RecordedEvent
 from ledger.values import SIDES, Side
 from projections.fold import View
-from projections.gate.ladder import SAME_CAUSE_LEAST, TRIES_MOST, Step, rung
+from projections.gate.ladder import SAME_CAUSE_LEAST, TRIES_MOST, Blame, Step, next_part, rung
 
 SideStatus = Literal["pending", "running", "owed", "measured", "unmeasured"]
 
@@ -101,12 +102,55 @@ class ShardSide(Struct):
             return "stop"
         if self.rounds < rounds:
             return "again"
-        if not answer.isolated or policy.rounds == 1 or self.rounds >= TRIES_MOST or self.shard.startswith(RERUN):
+        most = answer.tries_most(self.asked_most) if policy.halves else TRIES_MOST
+        if not answer.isolated or policy.rounds == 1 or self.rounds >= most or self.shard.startswith(RERUN):
             return "stop"
         targets = tuple(self.missing or () if wanted is None else wanted)
+        if policy.halves:
+            return self._step_between(targets)
         if self.others(targets):
             return "others"
         return "alone" if self.not_yet_alone(targets) else "stop"
+
+    def _step_between(self, targets: tuple[str, ...]) -> Step:
+        """The next step of telling these targets apart, in `ladder/2`."""
+        blames = self.blames()
+        if any(target not in blames for target in targets):
+            return "others"
+        part = next_part(targets, blames, self.since_resume)
+        return "stop" if not part else "alone" if len(part) == 1 else "halves"
+
+    def part(self, step: Step, policy: GatePolicy, targets: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Which of these targets the next attempt takes at this step; None for all of them."""
+        if step not in ("others", "halves", "alone"):
+            return None
+        if not policy.halves:
+            return self.others(targets) if step == "others" else self.not_yet_alone(targets)[:1]
+        blames = self.blames()
+        if step == "others":
+            return tuple(target for target in targets if target not in blames)
+        return next_part(targets, blames, self.since_resume)
+
+    def blames(self) -> dict[str, Blame]:
+        """The narrowest blame of each target that an attempt may have died in. What was cut off from outside blames
+        nobody, and an attempt that came to none of its targets blames them all."""
+        found: dict[str, Blame] = {}
+        for attempt in self.attempts:
+            blamed = _blamed(attempt)
+            blame = Blame(attempt.started.attempt, _asked(attempt), len(blamed))
+            found.update((target, blame) for target in blamed if blame.is_narrower(found.get(target)))
+        return found
+
+    @property
+    def since_resume(self) -> int:
+        """The number of the first attempt that used up a round since the last resume, or that may be the first to."""
+        counted = [one.started.attempt for one in self.attempts if one.recorded is not None and one.recorded.counted]
+        return counted[-self.rounds] if self.rounds else len(self.attempts) + 1
+
+    @property
+    def asked_most(self) -> int:
+        """The most targets that one attempt was asked for."""
+        return max(map(_asked, self.attempts), default=0)
 
     def status(self, policy: GatePolicy) -> SideStatus:
         """Where this side stands under these rules."""
@@ -119,12 +163,32 @@ class ShardSide(Struct):
         return "unmeasured" if self.step(policy) == "stop" else "owed"
 
 
+def _asked(attempt: Attempt) -> int:
+    """How many targets the attempt was asked for, as far as that is known before and after it."""
+    if attempt.started.targets is not None:
+        return len(attempt.started.targets)
+    return attempt.recorded.targets if attempt.recorded is not None else 0
+
+
+def _blamed(attempt: Attempt) -> tuple[str, ...]:
+    """The targets that the attempt may have died in."""
+    record = attempt.recorded
+    if record is None or not record.counted or record.complete:
+        return ()
+    missing = tuple(entry.target for entry in record.missing)
+    reached = tuple(entry.target for entry in record.missing if entry.cause != NOT_REACHED)
+    if reached or record.measured_targets:
+        return reached
+    return missing or attempt.started.targets or ()
+
+
 class GateView(Struct):
     """One gate: its two inventories, its plan, where shards are placed, and every side of every shard.
 
     `reruns` are the re-runs by the name of their shard, in the order in which they were planned. `reruns_closed`: since
     the last record of an attempt it was found that no re-run would tell more; `reruns_stopped` is the reason code of
-    why, if there were more. `tripped` is the cause, with its side, that has ended most shards since the last resume.
+    why, if there were more. `recheck` says which part is measured when it is not all. `tripped` is the cause, with its
+    side, that has ended most shards since the last resume.
     """
 
     inventories: dict[Side, Collected] = field(default_factory=dict)
@@ -137,6 +201,7 @@ class GateView(Struct):
     reruns_closed: bool = False
     reruns_stopped: str = ""
     tripped: tuple[Side, str] | None = None
+    recheck: RecheckPlanned | None = None
 
     def shards(self) -> Iterator[str]:
         """The name of every shard that has to have a place: those of the plan, then the re-runs."""
@@ -167,6 +232,10 @@ def _collected(view: GateView, event: Collected, recorded: RecordedEvent) -> Non
 
 def _planned(view: GateView, event: Planned, recorded: RecordedEvent) -> None:
     view.plan = event
+
+
+def _recheck(view: GateView, event: RecheckPlanned, recorded: RecordedEvent) -> None:
+    view.recheck = event
 
 
 def _placed(view: GateView, event: Placed, recorded: RecordedEvent) -> None:
@@ -250,6 +319,7 @@ SHARDS = View(
     {
         Collected: _collected,
         Planned: _planned,
+        RecheckPlanned: _recheck,
         Placed: _placed,
         AttemptStarted: _attempt_started,
         AttemptRecorded: _attempt_recorded,

@@ -11,7 +11,7 @@ While rounds remain nothing is decided. At the end, first match wins:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import UNSET, Struct
 
@@ -51,13 +51,25 @@ class Closer(Struct, frozen=True):
 
 
 def judge_cases(
-    cases: Iterable[JoinedCase], *, flaky_blocks: bool, closer: Closer | None = None, mutes: ValidMutes = NO_MUTES
+    cases: Iterable[JoinedCase],
+    *,
+    flaky_blocks: bool,
+    closer: Closer | None = None,
+    mutes: ValidMutes = NO_MUTES,
+    carried: Collection[ClassRow] = (),
 ) -> Judged:
-    """Judge every case and decide; without a closer look by the version of the table that knows no re-runs."""
-    ran, rows = False, []
+    """Judge every case and decide; without a closer look by the version of the table that knows no re-runs.
+
+    `carried` are judgements of an earlier gate that still count; they settle what they are about. Of those only a pass
+    of a test shows that it ran: a failure may have been one before the test.
+    """
+    rows = list(carried)
+    ran = any(row.candidate == "passed" and row.test.path for row in rows)
     for case in cases:
         ran |= case.ran
         rows.append(mutes.applied(_row(case, flaky_blocks, closer), case))
+    if carried:
+        rows.sort(key=lambda row: row.test.sort_key())
     counts = Counter(row.case_class for row in rows)
     blocking = tuple(JudgedCase(r.test.text(), r.case_class, r.line) for r in rows if r.effect == "failed")
     unmeasured = _unmeasured(row for row in rows if row.effect == "unmeasured")

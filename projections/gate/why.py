@@ -49,9 +49,11 @@ class Why(Struct, frozen=True, kw_only=True):
 
 
 def matching(table: ClassTable, wanted: str) -> list[ClassRow]:
-    """The rows whose test is meant: the exact text form, else every test that contains the words."""
+    """The rows whose test is meant: the exact text form, else the name as its runner writes it, else every test that
+    contains the words."""
     exact = [row for row in table.rows if row.test.text() == wanted]
-    return exact or [row for row in table.rows if wanted in row.test.text()]
+    exact = exact or [row for row in table.rows if row.test.plain() == wanted]
+    return exact or [row for row in table.rows if wanted in row.test.text() or wanted in row.test.plain()]
 
 
 def explain(row: ClassRow, table: str, gate: GateView, tables: dict[Digest, CaseTable]) -> Why:

@@ -32,7 +32,7 @@ from ledger.events import (
     RerunsPlanned,
     ResumeStarted,
 )
-from ledger.values import SIDES, Side
+from ledger.values import SIDES, Side, TestId
 from projections.gate.shards import GateView, ShardSide, SideStatus
 
 
@@ -102,7 +102,8 @@ def _rerun_side(rerun: PlannedRerun, state: ShardSide, policy: GatePolicy) -> It
     if state.measured or (state.side == "baseline" and not rerun.baseline):
         return ()
     status = state.status(policy)
-    tests = (rerun.test,) if rerun.kind == "alone" else None
+    # Whether a target can be collected is told by any run of it: no test of it is named.
+    tests = (rerun.test,) if rerun.kind == "alone" and TestId.parse(rerun.test).path else None
     return (Owed(rerun.shard, state.side, status, rerun.targets, status in ("pending", "owed"), tests=tests),)
 
 
@@ -122,11 +123,7 @@ def _entry(state: ShardSide, policy: GatePolicy, wanted: tuple[str, ...] | None,
     status = state.status(policy)
     if status not in ("running", "pending"):
         status = "unmeasured" if step == "stop" else "owed"
-    part = None
-    if targets is not None and step == "others":
-        part = state.others(targets)
-    elif targets is not None and step == "alone":
-        part = state.not_yet_alone(targets)[:1]
+    part = None if targets is None else state.part(step, policy, targets)
     return Owed(state.shard, state.side, status, targets, ready and status in ("pending", "owed"), part)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from ledger.tables import CaseTable
-from ledger.values import Side
+from ledger.values import Side, TestId
 from projections.gate.cases import SideEvidence
 from tests.support.sides import File, Files, evidence, table_of
 
@@ -58,7 +58,10 @@ def files(*, extra: bool, told: Sequence[str | None] = TOLD, least: int = 0) -> 
     tests = st.dictionaries(st.sampled_from(NAMES), results, max_size=3)
     more = st.dictionaries(st.just("x"), st.sampled_from(REPORTED), max_size=1) if extra else st.just({})
     blobs = st.sampled_from(["same", "same", "other", None])
-    usual = st.builds(File, tests=tests, extra=more, blob=blobs)
+    # A file without any collected test is one whose tests no collection lists; other tests are about those.
+    usual = st.builds(File, tests=tests, extra=more, blob=blobs).map(
+        lambda file: file if file.tests else replace(file, extra={})
+    )
     broken = st.builds(File, blob=blobs, error=st.just("SyntaxError"))
     others = st.dictionaries(st.sampled_from(NAMES[:-1]), results, max_size=2)
     half_broken = st.builds(File, tests=others, blob=blobs, broken=st.just("C"))
@@ -72,7 +75,7 @@ def worlds(draw: st.DrawFn) -> World:
     """A pair of sides. Only the candidate has tests that no collection knows of."""
     candidate, baseline = draw(files(extra=True)), draw(files(extra=False))
     some = st.frozensets(st.sampled_from(TARGETS), max_size=1)
-    lost = {"candidate": draw(some), "baseline": draw(some)}
+    lost: dict[Side, frozenset[str]] = {"candidate": draw(some), "baseline": draw(some)}
     not_run = draw(some) - lost["baseline"]
     return World(candidate, baseline, lost, not_run & baseline.keys())
 
@@ -194,6 +197,21 @@ def _left_to_skips(target: str, file: File, world: World) -> Iterator[str]:
             yield name
 
 
+def with_failures_seen(world: World) -> World:
+    """The same world, had every failure been seen of the targets that the candidate lost, and nothing else of them."""
+    lost = world.lost["candidate"]
+    seen = {target: _failures_of(file) if target in lost else file for target, file in world.candidate.items()}
+    still = {target for target in lost if target in seen and not (seen[target].tests or seen[target].extra)}
+    return replace(world, candidate=seen, lost={**world.lost, "candidate": frozenset(still)})
+
+
+def _failures_of(file: File) -> File:
+    if file.error is not None or file.skipped is not None:
+        return replace(file, tests={}, extra={})
+    tests = {name: told if told in FAILS else None for name, told in file.tests.items()}
+    return replace(file, tests=tests, extra={name: told for name, told in file.extra.items() if told in FAILS})
+
+
 def anything_ran(world: World) -> bool:
     """Whether a test of the candidate was run at all; a skip, an expected failure or an error shows nothing."""
     measured = (file for target, file in world.candidate.items() if target not in world.lost["candidate"])
@@ -224,7 +242,7 @@ def poorer(side: SideEvidence) -> Iterator[SideEvidence]:
             yield evidence_with_missing(side, target.target)
 
 
-def _poorer_tables(table: CaseTable, planned: set[object]) -> Iterator[CaseTable]:
+def _poorer_tables(table: CaseTable, planned: set[TestId]) -> Iterator[CaseTable]:
     for row in table.targets:
         yield structs.replace(table, targets=tuple(other for other in table.targets if other != row))
         doubted = tuple(structs.replace(r, cause="record-damaged") if r == row else r for r in table.targets)

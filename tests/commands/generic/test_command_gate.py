@@ -111,6 +111,43 @@ def test_what_kills_its_runner_again_and_again_is_told_apart_from_its_neighbours
     assert found.classes.keys() == {"suite/b.py", "suite/b.py::test_two"}, found.told()
 
 
+LYING = """
+import subprocess, sys
+subprocess.run([sys.executable, "runner.py", *sys.argv[1:]])
+sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize("rerun", ["on", "off"])
+def test_a_failure_in_a_report_is_a_failure_whatever_the_exit_code_says(tmp_path: Path, rerun: str) -> None:
+    settings = SETTINGS.replace("runner.py", "lying.py").replace('rerun = "off"', f'rerun = "{rerun}"')
+    assert "lying.py" in settings
+    suite = {**PASSING, "lying.py": LYING}
+    found = gate(tmp_path, suite, {"suite/a.py": "def test_one(): assert 0\n"}, settings)
+    assert found.answer.code == 1, found.told()
+    assert found.classes["suite/a.py::test_one"] == "introduced"
+    assert found.classes["suite/a.py"] == "unmeasured"
+    assert found.causes() == {"exit-contradicts-cases"}
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(0)"])
+def test_one_of_many_that_leaves_no_report_is_found_by_halves_and_all_others_are_measured(
+    tmp_path: Path, end: str
+) -> None:
+    settings = ROUNDS.replace('rerun = "off"', 'rerun = "on"')
+    suite = {f"suite/{name}.py": f"def test_{name}(): pass\n" for name in "abcdef"}
+    found = gate(tmp_path, suite, {"suite/e.py": f"import os\ndef test_e(): {end}\n"}, settings)
+    assert found.answer.code == 3, found.told()
+    assert found.classes.keys() == {"suite/e.py", "suite/e.py::test_e"}, found.told()
+    a, b, c, d, e, f = suite
+    started = [one for one in found.events("attempt-started") if one["shard"] == "shard-1"]
+    assert [one["targets"] for one in started if one["side"] == "candidate"] == [
+        None, [a, b, c, d, e, f], [a, b, c], [d, e, f], [d, e], [f], [d], [e],
+    ]  # fmt: skip
+    assert len([one for one in started if one["side"] == "baseline"]) == 1
+    assert found.project.ledger("replay").code == 0
+
+
 def test_names_in_any_script_are_kept_and_nothing_of_them_reaches_the_terminal_raw(tmp_path: Path) -> None:
     name = "suite/Prüfung \N{SNOWMAN} 日本.py"
     raising = "def test_größe(): raise ValueError('\\x1b[31m\\u202e')\n"
@@ -199,7 +236,9 @@ def test_exit_codes_may_be_named_and_others_are_then_unexpected(tmp_path: Path) 
     found = gate(tmp_path / "known", {**PASSING, **runner}, failing, settings)
     assert (found.answer.code, found.classes) == (1, {"suite/a.py::test_one": "introduced"}), found.told()
     found = gate(tmp_path / "unknown", {**PASSING, **runner}, failing, settings.replace("3 =", "4 ="))
-    assert (found.answer.code, "exit-code-unexpected" in found.causes()) == (3, True), found.told()
+    assert (found.answer.code, "exit-code-unexpected" in found.causes()) == (1, True), found.told()
+    assert found.classes["suite/a.py::test_one"] == "introduced"
+    assert found.classes["suite/b.py::test_two"] == "unmeasured"
 
 
 def test_what_the_version_command_prints_is_part_of_the_evidence(tmp_path: Path) -> None:

@@ -44,6 +44,15 @@ def test_every_cause_has_the_answer_that_its_nature_asks_for(cause: str) -> None
     assert found.again == (0 if cause in IT_WILL_BE_THE_SAME else 1 if cause in A_SECOND_TRY_MAY_HELP else None)
 
 
+COSTS_A_WHOLE_LIMIT = {"time-limit", "idle-limit", "memory-limit"}
+
+
+@pytest.mark.parametrize("cause", sorted({*CAUSES, *NAMED, "dreamt"}))
+def test_what_is_told_apart_is_halved_for_two_and_for_one_where_each_try_costs_a_limit(cause: str) -> None:
+    tells_apart = cause in A_TARGET_DID_IT
+    assert rung(cause).halves == (2 if cause in COSTS_A_WHOLE_LIMIT else 4 if tells_apart else 0)
+
+
 def test_every_cause_of_the_table_is_explained_and_named_once() -> None:
     assert set(NAMED) <= set(CAUSES)
     assert len(set(NAMED)) == len(NAMED)
@@ -149,6 +158,29 @@ def test_nobody_goes_unmeasured_because_of_a_few_others_that_kill_their_attempts
         e for e in gate.events if isinstance(e, AttemptStarted) and e.side == "candidate" and e.shard != COLLECTION
     ]
     assert len(started) <= TRIES_MOST
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    killers=st.frozensets(st.sampled_from(sorted(FILES)), min_size=1, max_size=2),
+    silent=st.booleans(),
+    seed=st.integers(0, 2**32),
+    cuts=st.lists(st.integers(1, 12), max_size=3),
+)
+def test_nor_do_they_where_nobody_knows_who_killed_an_attempt_whatever_cuts_the_driver_off(
+    killers: frozenset[str], silent: bool, seed: int, cuts: list[int]
+) -> None:
+    suite = Suite(FILES, FILES, killers={"candidate": killers}, silent=silent)
+    gate = PureGate(suite, GatePolicy(rounds=2, rerun="on", retry="ladder/2", shards=1), seed)
+    gate.start()
+    for steps in cuts:
+        gate.drive(until=gate.steps + steps)
+        gate.resume()
+    assert gate.drive()
+    assert gate.measured["candidate"] == FILES.keys() - killers
+    assert {one.test.partition("::")[0] for one in gate.verdict.unmeasured} == killers
+    alone = {e.targets for e in gate.events if isinstance(e, AttemptStarted) and e.targets and len(e.targets) == 1}
+    assert alone >= {(one,) for one in killers}
 
 
 def test_the_last_tries_take_those_that_kill_their_attempts_one_by_one() -> None:

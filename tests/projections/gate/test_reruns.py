@@ -6,7 +6,8 @@ import pytest
 from msgspec import structs
 
 from ledger.events import Event, PlannedRerun, RerunsPlanned
-from ledger.tables import CaseTable
+from ledger.tables import CaseRow, CaseTable
+from ledger.values import TestId
 from projections.gate.reruns import HIDDEN, NOT_READ, Rerun, Seen, TestReruns, observed
 from tests.support.makers import (
     COMMITS,
@@ -145,3 +146,33 @@ def test_having_run_out_of_time_is_not_forgotten_over_another_trouble() -> None:
     told = Told().attempt("rerun-alone-1", "candidate", "", cause="time-limit")
     told.attempt("rerun-alone-1", "candidate", "", cause="lost").attempt("rerun-alone-1", "candidate", "passed")
     assert told.seen().alone.relaxed
+
+
+COLLECTION_OF_A = structs.replace(ALONE, test="a.py")
+
+
+@pytest.mark.parametrize(
+    ("rows", "cause", "told"),
+    [
+        ([case_row(TestId("a.py"), "error")], None, "failed"),
+        ([case_row(T, "passed")], None, "passed"),
+        ([case_row(T, "failed")], None, "passed"),
+        ([case_row(T, "passed"), case_row(TestId("a.py"), "error")], None, "failed"),
+        # A target of which nothing was reported has skipped itself; one that was not measured tells nothing.
+        ([], None, "hidden"),
+        ([case_row(TestId("b.py", ("t",)), "passed")], None, "hidden"),
+        ([case_row(T, "passed")], "signalled", "not-read"),
+        ([], "signalled", "not-read"),
+    ],
+)
+def test_the_collection_of_a_target_has_passed_where_a_test_of_it_was_reported(
+    rows: list[CaseRow], cause: str | None, told: str
+) -> None:
+    table, missing = case_table("candidate", {"a.py": cause, "b.py": None}, rows), {"a.py": cause} if cause else {}
+    gate = views_of(
+        *begun(), *collections(), planned(),
+        RerunsPlanned(commit=COMMITS["candidate"], reruns=(COLLECTION_OF_A,)),
+        attempt_started("rerun-alone-1"),
+        attempt_recorded("rerun-alone-1", table=digest_of(table), cause=cause, missing=missing),
+    ).gate  # fmt: skip
+    assert observed(gate, {digest_of(table): table})[TestId("a.py")].alone.told == told
