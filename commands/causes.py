@@ -5,6 +5,10 @@ The codes are stable and appear in events; the words are for people and may chan
 
 from msgspec import Struct
 
+from commands.decide.release.causes import FULL_GATES, RELEASE_REFUSALS, STEP_ENDS
+from commands.decide.release.healing_words import HEALING, REROUTES
+from commands.readers.step_causes import STEP_CAUSES
+
 
 class Cause(Struct, frozen=True):
     """What a reason code means, and what a person can do about it."""
@@ -105,7 +109,8 @@ CAUSES: dict[str, Cause] = {
     "tree-changed": Cause(
         "A file of the commit was changed in the checkout while tests were running, so what was tested is not known to "
         "be the commit. Tests that run at the same time share the checkout, and count as little.",
-        "Let the test that writes the file that the detail names write into a temporary directory.",
+        "Let the test that writes the file that the detail names write into a temporary directory. If tests have to "
+        "write it, as with snapshots, list it in `may_change` of [runner].",
     ),
     "foreign-tests": Cause(
         "The attempt reported tests of files that it was not asked to run.",
@@ -263,9 +268,11 @@ CAUSES: dict[str, Cause] = {
         "Most tests that were run again fail again in the same way, so it is the change; no more were run again.",
         "Repair what they have in common first. All of these failures count as new.",
     ),
+    **{code: Cause(meaning, next_step) for code, (meaning, next_step) in {**STEP_CAUSES, **STEP_ENDS}.items()},
 }  # fmt: skip
 
 REFUSALS: dict[str, Cause] = {
+    **{code: Cause(meaning, next_step) for code, (meaning, next_step) in RELEASE_REFUSALS.items()},
     "equal-commits": Cause(
         "Candidate and baseline are the same commit, so there is nothing to compare.",
         "Name another baseline with `--baseline REF`, or commit the change first.",
@@ -320,10 +327,80 @@ REFUSALS: dict[str, Cause] = {
     ),
     "not-muted": Cause("No valid muting has that name or is of that test.", "`ledger mutes` lists what is muted."),
     "mute-ambiguous": Cause("The test is muted more than once, under several conditions.", "Name one of the mutings."),
+    "question-invalid": Cause(
+        "What a step wants to ask cannot be asked: a question has 2 to 4 options with labels of their own, recommends "
+        "exactly one, says everything in printable text, and has a deadline in 1 to 35791 minutes.",
+        "Repair what the step asks. Nothing was assumed in its place.",
+    ),
+    "question-unknown": Cause("The run has no question of that name.", "`ledger questions RUN` lists what it has."),
+    "question-closed": Cause(
+        "The question is answered, put off or called off, or nobody answered it in time and the step went on, or "
+        "nobody was asked.",
+        "`ledger questions` says what became of it. To have it asked anew, resume the run from the step that asked it.",
+    ),
+    "option-unknown": Cause(
+        "The answer is not the label of one of the question's options.",
+        "Give one of the labels, as it is written, or answer in other words with `--text`.",
+    ),
+    "archive-missing": Cause(
+        "There is no prepared archive, or no manifest in it.",
+        "Resume the release from the step that prepares it. A step that writes no `release.json` needs "
+        '`manifest = "write"`.',
+    ),
+    "archive-link": Cause(
+        "A link lies on the way to the prepared archive, or in it. Links are never followed there.",
+        "Find who made it, and put the file or the directory itself in its place.",
+    ),
+    "archive-file-special": Cause(
+        "Something in the prepared archive, or in its place, is neither a regular file nor a directory.",
+        "Let the build leave nothing there but what is released.",
+    ),
+    "manifest-invalid": Cause(
+        "The manifest of the prepared archive, `release.json`, is not one.",
+        'Repair what writes it, or let it be written with `manifest = "write"`.',
+    ),
+    "archive-version": Cause(
+        "The prepared archive is of another version, or no directory can be named after the version.",
+        "Look who put it there. It was left as it is.",
+    ),
+    "archive-commit": Cause(
+        "The prepared archive was built of another commit.",
+        "Resume the release from the step that prepares it. What is not this run's own is left as it is.",
+    ),
+    "archive-file-missing": Cause(
+        "A file that the manifest lists is not in the prepared archive.",
+        "Resume the release from the step that prepares it.",
+    ),
+    "archive-file-changed": Cause(
+        "A file in the prepared archive is not what the manifest lists.",
+        "Find what changes files there, and resume the release from the step that prepares it.",
+    ),
+    "archive-file-unlisted": Cause(
+        "Something lies in the prepared archive that the manifest does not list; an empty directory cannot be listed.",
+        "Let the build leave nothing there but what is released.",
+    ),
+    "archive-changed": Cause(
+        "What stands at the place of the archive is no longer what was looked at. Nothing was moved.",
+        "Find who else works there, and try again.",
+    ),
+    "quarantine-cross-device": Cause(
+        "The quarantine is on another file system than the archive, which can only be moved whole.",
+        "Keep `releases` and the quarantine on one file system.",
+    ),
+    "quarantine-busy": Cause("Another program is setting this archive aside right now.", "Wait for its end."),
+    "quarantine-unexplained": Cause(
+        "A directory of the quarantine holds something, and no receipt says what.",
+        "Look at it; it is preserved as it is.",
+    ),
+    **{code: Cause(meaning, next_step) for code, (meaning, next_step) in REROUTES.items()},
 }  # fmt: skip
 """The codes of rules that say no; `nothing-collected` is among the causes."""
 
 NOTES: dict[str, Cause] = {
+    "carried": Cause(
+        "An earlier gate of the same release judged the case; nothing that it depends on has changed since.",
+        "`ledger resume --partial no` measures everything.",
+    ),
     "load": Cause(
         "The test passed again, but only after an attempt at it ran out of time: it needs a machine that is not busy.",
         "Raise the time limit of the test, or make it faster.",
@@ -338,6 +415,26 @@ NOTES: dict[str, Cause] = {
     ),
 }
 """What else there is to say of a case; a note never changes a verdict."""
+
+QUESTIONS: dict[str, Cause] = {
+    "fact-resolvable": Cause(
+        "Nobody was asked, because the step can find out by itself; it goes on with the option that it recommends.",
+        "Look at what it assumed with `ledger questions`.",
+    ),
+    "low-impact": Cause(
+        "Nobody was asked, because little depends on it; the step goes on with the option that it recommends.",
+        "Look at what it assumed with `ledger questions`.",
+    ),
+    "question-pending": Cause(
+        "Nobody was asked yet, because another question of the run is open.",
+        "Answer that one; the step may ask again then.",
+    ),
+    "budget-used": Cause(
+        "Nobody was asked, because this phase of the run has asked as often as it may.",
+        "Raise `questions.intake_max`, `planning_max` or `execution_max` if people want to be asked more often.",
+    ),
+}
+"""Why people are not asked what a step wants to know."""
 
 _NEWER = "Replay it with the version of ledger that wrote it, or a newer one."
 _VERIFY = "Look at both answers, and check the ledger against a head that was noted elsewhere."
@@ -372,3 +469,9 @@ UNKNOWNS: dict[str, Cause] = {
     ),
 }
 """Why a time cannot be told, or not be judged."""
+
+FULL: dict[str, Cause] = {code: Cause(meaning, next_step) for code, (meaning, next_step) in FULL_GATES.items()}
+"""Why all of a gate is measured where a part might have been enough."""
+
+HEALED: dict[str, Cause] = {code: Cause(meaning, next_step) for code, (meaning, next_step) in HEALING.items()}
+"""What the program itself decides about a gate of a release, and why not something else."""

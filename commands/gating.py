@@ -4,14 +4,20 @@ import os
 import secrets
 import socket
 from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
 from commands.decide.base import Documents
+from commands.decide.known_usage import spawn_warnings
 from commands.decide.registry import decide
 from commands.messages import ResumeRun, StartRun
 from commands.render.words import safe, short
 from commands.wiring import Home, Workshop, build_driver, open_workshop
-from ledger.tables import encode_document
+from ledger.errors import LedgerError
+from ledger.parts import whole_target
+from ledger.tables import ClassTable, Plan, decode_document, encode_document
+from ledger.values import Digest
 from projections.registry import RunViews
 from projections.run.resume import ResumePlan, plan_resume
 from projections.run.summary import RunSummary, summarize_run
@@ -56,7 +62,7 @@ def resume_gate(home: Home, run: str, step: str, display: Display) -> RunSummary
             display.note("nothing is owed; the verdict stands")
             with build_driver(workshop, run, display.changed, display.note):
                 # The driver that decided may have died before it tidied up; closing this one does.
-                return _summary(views)
+                return _summary(workshop, views)
         display.note(f"run {run}, taken up again from {step}")
         display.known(views)
         return _drive(workshop, run, display, resume_step=step)
@@ -105,12 +111,61 @@ def _digest(home: Home) -> str:
 
 
 def _drive(workshop: Workshop, run: str, display: Display, *, resume_step: str | None) -> RunSummary:
-    with build_driver(workshop, run, display.changed, display.note) as driver:
+    return _summary(workshop, drive_gate(workshop, run, display, resume_step=resume_step))
+
+
+def drive_gate(
+    workshop: Workshop, run: str, display: Display, *, resume_step: str | None, stop_file: Path | None = None
+) -> RunViews:
+    """Drive a gate to its end, or to where it is stopped; returns where it then stands. The caller holds its lock.
+
+    `stop_file` is whose presence asks it to stop, for a gate that is a step of a release.
+    """
+    watched, tags = _Watched(workshop, display), _version_tags(workshop.home)
+    with build_driver(workshop, run, watched.changed, display.note, stop_file) as driver:
         driver.take(run, socket.gethostname(), os.getpid(), secrets.token_hex(16))
         if resume_step is not None:
             driver.resume(run, resume_step)
-        return _summary(driver.drive(run))
+        views = driver.drive(run)
+    # The commits of this run were chosen before it began; the next one is free to choose what tests have made.
+    for tag in sorted(_version_tags(workshop.home) - tags):
+        display.note(
+            f"the tag {tag} was made while tests ran, and may be the next baseline; "
+            f"if a test made it: git tag --delete {quote(tag)}"
+        )
+    return views
 
 
-def _summary(views: RunViews) -> RunSummary:
-    return summarize_run(views, datetime.now(UTC), alive=None)
+def _version_tags(home: Home) -> frozenset[str]:
+    """The tags that a baseline may be chosen from; none where git cannot tell, for nothing depends on it."""
+    try:
+        return home.git.all_version_tags()
+    except LedgerError:
+        return frozenset()
+
+
+class _Watched:
+    """The display, told besides of settings that turn out to do nothing when the plan is made."""
+
+    def __init__(self, workshop: Workshop, display: Display) -> None:
+        self._workshop, self._display = workshop, display
+        self._is_planned: bool | None = None
+
+    def changed(self, views: RunViews) -> None:
+        """Show the run as it is now."""
+        planned = views.gate.plan
+        # Of a plan that was there before, it was told then.
+        if planned and self._is_planned is False:
+            plan = decode_document(self._workshop.evidence.get(planned.plan), Plan)
+            targets = {whole_target(name) for shard in plan.shards for name in shard.candidate}
+            for warning in spawn_warnings(views.run.policy.planning, targets):
+                self._display.note(warning)
+        self._is_planned = planned is not None
+        self._display.changed(views)
+
+
+def _summary(workshop: Workshop, views: RunViews) -> RunSummary:
+    def load(digest: Digest, kind: type[ClassTable]) -> ClassTable:
+        return decode_document(workshop.evidence.get(digest), kind)
+
+    return summarize_run(views, datetime.now(UTC), alive=None, load=load)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from commands.decide.known_usage import budget_bytes, planning_request
+from commands.decide.known_usage import budget_bytes, planning_request, spawn_warnings
 from commands.decide.planner import UsagePlan, plan_shards_by_usage
 from commands.readers.usage_file import read_usage
 from commands.wiring import Home, collect_targets, known_usage, machine_memory_bytes
@@ -22,8 +22,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
 class PlanAnswer(Struct, frozen=True, kw_only=True):
     """A plan with what it is for. `usage_origin` says where it is known from what targets need, `budget_origin` where
-    the memory budget of a shard comes from, `assumptions` what was assumed where something was unknown. Every shard has
-    a session besides its targets, whose needs are not in the plan's own numbers."""
+    the memory budget of a shard comes from, `assumptions` what was assumed where something was unknown, and which
+    settings do nothing. Every shard has a session besides its targets, whose needs are not in the plan's numbers."""
 
     candidate: Commit
     candidate_ref: str
@@ -56,7 +56,7 @@ def plan_commit(home: Home, ref: str, wishes: Wishes) -> PlanAnswer:
         session_seconds=known.session_seconds,
         session_memory_bytes=known.session_memory_bytes,
         plan=plan_shards_by_usage(request),
-        assumptions=assumptions,
+        assumptions=(*spawn_warnings(home.loaded.settings.plan, targets), *assumptions),
     )
 
 

@@ -87,7 +87,8 @@ def _reconsidered(
 
 def _under(views: RunViews, policy: GatePolicy) -> RunViews:
     """The same views, had the run been started under this policy; what was run again then, no rule of today changes."""
-    started = structs.replace(views.run.begun, policy=structs.replace(policy, rerun=views.run.policy.rerun))
+    then = views.run.policy
+    started = structs.replace(views.run.begun, policy=structs.replace(policy, rerun=then.rerun, retry=then.retry))
     return structs.replace(views, run=structs.replace(views.run, started=started))
 
 

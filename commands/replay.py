@@ -31,16 +31,18 @@ from commands.decide.planning import PLANNERS, plan_fault, planned_shard
 from commands.decide.registry import decide, needs
 from commands.messages import Message, Refusal, decode_message
 from ledger.errors import EvidenceDamaged
-from ledger.events import POLICY_VERSION, TAGS, Event, Planned, Unknown, VerdictDecided
+from ledger.events import POLICY_VERSION, TAGS, AutohealDecided, Event, Planned, Unknown, VerdictDecided
 from ledger.record import RecordedEvent
 from ledger.tables import Document, Inventory, Plan, decode_document
 from ledger.values import SIDES, Digest
 from projections.gate.classes import TABLE_VERSIONS
 from projections.registry import RunViews
+from projections.release.healing import HEALING_VERSION
 
 Outcome = Literal["agree", "disagree", "not-derivable"]
 Load = Callable[[Digest], bytes]
 
+TABLES = (*TABLE_VERSIONS, HEALING_VERSION)
 _KNOWN_PLANNERS = " and ".join(map(repr, PLANNERS))
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -219,9 +221,9 @@ def _refuse_other_rules(step: Step) -> None:
         detail = f"decided under policy version {policy!r}; this build has {POLICY_VERSION!r}"
         raise NotAnswered("not-derivable", "policy-unknown", detail)
     for one in step.events:
-        if isinstance(one.event, VerdictDecided) and one.event.table not in TABLE_VERSIONS:
-            known = " and ".join(map(repr, TABLE_VERSIONS))
-            detail = f"decided by the table {one.event.table!r}; this build has {known}"
+        table = one.event.table if isinstance(one.event, VerdictDecided | AutohealDecided) else TABLES[0]
+        if table not in TABLES:
+            detail = f"decided by the table {table!r}; this build has {' and '.join(map(repr, TABLES))}"
             raise NotAnswered("not-derivable", "table-unknown", detail)
 
 

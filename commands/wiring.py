@@ -17,12 +17,12 @@ from commands.effects.git import Git, NotARepository
 from commands.effects.locks import LockHeld, OwnedLock, is_held, owner_details, read_owner
 from commands.render.words import safe
 from ledger.errors import ForeignLedger, LedgerError, LedgerMissing, NewerFormat
-from ledger.events import STREAM, Unknown
+from ledger.events import STREAM, RunStarted, Unknown
 from ledger.evidence import EvidenceStore
 from ledger.record import Actor, RecordedEvent, Stamp
 from ledger.store.api import EVIDENCE, LEDGER_FILE
 from ledger.store.reader import Reader
-from ledger.tables import CaseTable, ClassTable, Document, decode_document, encode_document
+from ledger.tables import CaseTable, ClassTable, Document, decode_document
 from ledger.values import Commit, Digest, Side
 from projections.registry import RunViews
 from projections.run.lookup import find_run
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from commands.driver import Driver
     from commands.effects.history.cache import History
     from commands.effects.history.known import Known
-    from commands.effects.ports import StopReason
     from commands.loop import Loop
-    from commands.messages import Judge, Message
     from ledger.store.writer import Writer
 
 LOG_LINES = 12
@@ -120,12 +118,47 @@ class OpenLedger:
         self._reader.close()
 
     def find_run(self, wanted: str) -> str:
-        """The run that is meant; however many runs there are, only those that could be are looked at."""
+        """The run that is meant, by its name, the beginning of one, or the version of a release.
+
+        However many runs there are, only those that could be are looked at.
+        """
+        if "." in wanted:
+            # No run's name has a dot, and every version has.
+            of_version = [run for run, version in self.releases() if version == wanted]
+            if of_version:
+                return of_version[-1]
         newest = self._reader.newest_run()
         named = wanted not in ("", "latest") and wanted.isprintable()
         found = self._reader.streams(wanted) if named else []
         runs = [head.stream for head in found if head.stream not in (STREAM, newest)]
         return find_run([*runs, newest] if newest else [], wanted)
+
+    def releases(self) -> list[tuple[str, str]]:
+        """Every release as its run and its version, in the order in which they began."""
+        started = (self._started(head.stream) for head in self._reader.streams() if head.stream != STREAM)
+        return [(one.run, str(one.version)) for one in started if one is not None and one.kind == "release"]
+
+    def is_release(self, run: str) -> bool:
+        """Whether this run is a release."""
+        started = self._started(run)
+        return started is not None and started.kind == "release"
+
+    def release_of(self, run: str) -> str:
+        """The release that a gate is a step of; "" for one of its own, and for a release."""
+        started = self._started(run)
+        return started.release or "" if started is not None else ""
+
+    def gate_of(self, run: str) -> str:
+        """The run itself, or the newest gate of a release; the release itself while it has none."""
+        if not self.is_release(run):
+            return run
+        steps = self.views(run).release.steps.values()
+        gates = [attempt for state in steps for attempt in state.attempts if attempt.gate]
+        return max(gates, key=lambda attempt: attempt.position).gate if gates else run
+
+    def _started(self, run: str) -> RunStarted | None:
+        first = next(self._reader.events(run, after=0, until=1), None)
+        return first.event if first is not None and isinstance(first.event, RunStarted) else None
 
     def events(self, run: str | None, after: int, past: Past | None = None) -> Iterator[RecordedEvent]:
         """The run's events after a position, up to a past one; those before a damage are given before it is raised.
@@ -177,10 +210,10 @@ class OpenLedger:
     def summary(self, run: str, past: Past | None = None) -> RunSummary:
         """The run's summary now, or as it was; whether a driver lived then, nobody can tell any more."""
         if past is not None:
-            return summarize_run(self.views(run, past), past.time, alive=None, as_of=past.as_of)
+            return summarize_run(self.views(run, past), past.time, alive=None, as_of=past.as_of, load=self.document)
         # The lock is looked at first: a driver that finishes in between then shows as finished, not as gone.
         alive = self.driven(run)
-        return summarize_run(self.views(run), datetime.now(UTC), alive=alive)
+        return summarize_run(self.views(run), datetime.now(UTC), alive=alive, load=self.document)
 
     def driven(self, run: str) -> bool:
         """Whether a living process drives the run: its lock is held."""
@@ -335,14 +368,22 @@ def _check_project(home: Home, project: str, root_commit: str | None) -> None:
 
 @contextmanager
 def build_driver(
-    workshop: Workshop, run: str, changed: Callable[[RunViews], None], note: Callable[[str], None]
+    workshop: Workshop,
+    run: str,
+    changed: Callable[[RunViews], None],
+    note: Callable[[str], None],
+    stop_file: Path | None = None,
 ) -> Iterator["Driver"]:
-    """A driver of this run. Afterwards its jobs have ended, and the worktrees of a finished run are gone."""
+    """A driver of this run. Afterwards its jobs have ended, and the worktrees of a finished run are gone.
+
+    `stop_file` is whose presence asks it to stop, for a run that is a part of another.
+    """
     from commands.driver import Driver
     from commands.effects.attempts import LocalAttempts
+    from commands.effects.history.gathering import Gathering
     from commands.effects.pool.machine import Machine, shared_directory
     from commands.effects.sides import Workplace
-    from commands.effects.signals import StopRequests
+    from commands.effects.signals import Announced, StopRequests
     from commands.effects.worktrees import work_root
     from commands.executors.local import LocalExecutor
     from commands.runners.choice import runner_of
@@ -357,8 +398,9 @@ def build_driver(
     executor = LocalExecutor()
     slots = max(usable_processors(), workshop.loop.views(run).run.policy.parallel)
     machine = Machine(shared_directory(), run, slots)
-    requests = StopRequests(workshop.home.stop_file(run))
-    requests.answered()
+    requests = StopRequests(stop_file or workshop.home.stop_file(run))
+    if stop_file is None:
+        requests.answered()
     requests.install(executor.wakeup_fd())
     try:
         yield Driver(
@@ -366,12 +408,15 @@ def build_driver(
             executor,
             LocalAttempts(git, settings, runner, workplace, workshop.evidence),
             machine,
-            gathered=_Gathering(workshop, begun.candidate, note),
-            stop_requested=_Announced(requests.requested, note),
+            gathered=Gathering(
+                workshop.loop.views, workshop.evidence, lambda: known_usage(workshop.home, begun.candidate), note
+            ),
+            stop_requested=Announced(requests.requested, note),
             preparing=requests.preparing,
             changed=changed,
         )
-        requests.answered()
+        if stop_file is None:
+            requests.answered()
         if workshop.loop.views(run).run.status == "finished" and (left := workplace.remove()):
             note(left)
     finally:
@@ -379,44 +424,6 @@ def build_driver(
         signal.set_wakeup_fd(-1)
         executor.close()
         machine.close()
-
-
-class _Gathering:
-    """Adds to a message what earlier runs tell and what this machine has, where the message asks for that."""
-
-    def __init__(self, workshop: Workshop, candidate: Commit, note: Callable[[str], None]) -> None:
-        self._workshop, self._commit, self._note = workshop, candidate, note
-
-    def __call__(self, message: "Message") -> "Message":
-        from msgspec.structs import replace
-
-        from commands.messages import Judge, MakePlan
-
-        if isinstance(message, Judge):
-            return self._with_mutes(message)
-        if not isinstance(message, MakePlan):
-            return message
-        message = replace(message, machine_bytes=machine_memory_bytes())
-        try:
-            known = known_usage(self._workshop.home, self._commit)
-        except LedgerError as error:
-            # A plan without it is worse, but it is a plan.
-            self._note(f"what is known of the tests' times is not used for the plan: {error.message}")
-            return message
-        if not known.table.targets:
-            return message
-        digest = self._workshop.evidence.put_bytes(encode_document(known.table))
-        return replace(message, usage=digest, basis=known.basis)
-
-    def _with_mutes(self, message: "Judge") -> "Judge":
-        from commands.effects.people.mutes import with_mutes
-
-        try:
-            return with_mutes(message, self._workshop.loop.views, self._workshop.evidence, Clock().utc_now()[:10])
-        except LedgerError as error:
-            # What is muted blocks then, which is the safe side.
-            self._note(f"no muting is taken into account: {error.message}")
-            return message
 
 
 def known_usage(home: Home, commit: Commit) -> "Known":
@@ -481,18 +488,3 @@ def collect_targets(home: Home, commit: Commit) -> tuple[str, ...]:
             f"`ledger explain {reading.cause}` says what that means",
         )
     return tuple(target.target for target in reading.targets)
-
-
-class _Announced:
-    """The answer whether to stop, said aloud when it is first a yes: ending what runs may take a moment."""
-
-    def __init__(self, requested: "Callable[[], StopReason | None]", note: Callable[[str], None]) -> None:
-        self._requested, self._note, self._told = requested, note, False
-
-    def __call__(self) -> "StopReason | None":
-        reason = self._requested()
-        if reason and not self._told:
-            self._told = True
-            again = "; interrupt again to leave at once" if reason == "interrupted" else ""
-            self._note(f"stopping: what runs is ended, what was measured is kept{again}")
-        return reason

@@ -49,6 +49,11 @@ class TestId(Struct, frozen=True, array_like=True):
         parts = "::".join(_escape(part) for part in (self.target, *self.path))
         return parts if self.variant is None else f"{parts}[{_escape(self.variant)}]"
 
+    def plain(self) -> str:
+        """The text form without any escapes, as runners write it. Other tests may have the same."""
+        parts = "::".join((self.target, *self.path))
+        return parts if self.variant is None else f"{parts}[{self.variant}]"
+
     @classmethod
     def parse(cls, text: str) -> "TestId":
         """Read what `text` wrote. Raises ValueError for text that `text` cannot have written."""

@@ -9,10 +9,12 @@ from ledger.record import RecordedEvent
 from projections.fold import View
 from projections.gate.shards import SHARDS, GateView
 from projections.people.mutes import MUTES, MutesView
+from projections.people.questions import QUESTIONS, QuestionsView
+from projections.release.state import RELEASE, ReleaseView
 from projections.run.owed import Agenda, Owed
 from projections.run.state import RUN, RunView
 
-VIEWS: dict[str, View[Any]] = {view.name: view for view in (RUN, SHARDS, MUTES)}
+VIEWS: dict[str, View[Any]] = {view.name: view for view in (RUN, SHARDS, MUTES, QUESTIONS, RELEASE)}
 
 
 class RunViews(Struct):
@@ -25,6 +27,8 @@ class RunViews(Struct):
     run: RunView = field(default_factory=RunView)
     gate: GateView = field(default_factory=GateView)
     mutes: MutesView = field(default_factory=MutesView)
+    questions: QuestionsView = field(default_factory=QuestionsView)
+    release: ReleaseView = field(default_factory=ReleaseView)
     agenda: Agenda | None = None
 
     def apply(self, recorded: RecordedEvent) -> None:
@@ -32,6 +36,8 @@ class RunViews(Struct):
         RUN.apply(self.run, recorded)
         SHARDS.apply(self.gate, recorded)
         MUTES.apply(self.mutes, recorded)
+        QUESTIONS.apply(self.questions, recorded)
+        RELEASE.apply(self.release, recorded)
         if self.agenda is not None:
             self.agenda.follow(recorded.event, self.gate, self.run.policy)
         self.run.position, self.run.sequence = recorded.header.position, recorded.sequence

@@ -121,6 +121,11 @@ def reader_may_go() -> Iterator[None]:
         silence(sys.stdout)
 
 
+def terminal_width() -> int | None:
+    """The columns of the terminal, or of COLUMNS; None where there is neither."""
+    return shutil.get_terminal_size((0, 0)).columns or None
+
+
 def width() -> int:
     """The columns of the terminal, or of COLUMNS; wide where there is neither, so that logs keep their lines."""
     return shutil.get_terminal_size((160, 24)).columns

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from commands.cli.common import say
 from commands.gating import Display
 from commands.render.progress import changes, standing, time_left
-from commands.render.words import safe, seconds
+from commands.render.words import count, safe, seconds
 from projections.gate.progress import ProgressGroup, gate_progress
 from projections.gate.remaining import remaining_time
 from projections.registry import RunViews
@@ -90,7 +90,8 @@ def _table(views: RunViews, now: datetime) -> "Table":
 
     progress = gate_progress(views.run, views.gate, now)
     failed = f", {progress.failed} with failures" if progress.failed else ""
-    table = Table(title=f"{progress.completed} of {progress.total} jobs done{failed}", title_justify="left", box=None)
+    done = f"{progress.completed} of {count(progress.total, 'job')} done{failed}"
+    table = Table(title=done, title_justify="left", box=None)
     table.add_column("job", no_wrap=True)
     table.add_column("state")
     table.add_column("time", justify="right", no_wrap=True)

@@ -9,7 +9,7 @@ from types import ModuleType
 import click
 from msgspec import Struct
 
-from commands.causes import CAUSES, DOUBTS, NOTES, REFUSALS, UNKNOWNS
+from commands.causes import CAUSES, DOUBTS, FULL, HEALED, NOTES, QUESTIONS, REFUSALS, UNKNOWNS
 from commands.cli.common import emit_json, emit_lines, json_option, width
 from commands.cli.exits import ExitCode
 from commands.cli.failures import CodeUnknown
@@ -35,7 +35,7 @@ def explain(code: str, as_json: bool) -> ExitCode:
     known = sorted((*_reasons(), *_errors()), key=lambda one: one.code)
     chosen = [one for one in known if code in ("", one.code)]
     if not chosen:
-        near = ", ".join(difflib.get_close_matches(code, [one.code for one in known]))
+        near = ", ".join(difflib.get_close_matches(code, dict.fromkeys(one.code for one in known)))
         hint = f"did you mean {near}?" if near else "`ledger explain` lists them all"
         raise CodeUnknown(f"no reason and no error has the code {code!r}", hint)
     if as_json:
@@ -54,7 +54,7 @@ def _lines(one: Code, *, whole: bool) -> Iterable[str]:
 
 
 def _reasons() -> Iterable[Code]:
-    for code, cause in {**CAUSES, **DOUBTS, **NOTES, **UNKNOWNS}.items():
+    for code, cause in {**HEALED, **CAUSES, **DOUBTS, **FULL, **NOTES, **QUESTIONS, **UNKNOWNS}.items():
         yield Code(code=code, meaning=cause.meaning, next_step=cause.next_step, exit_code=None)
     for code, meaning in {**findings.MEANING, **findings.NOTES}.items():
         yield Code(code=code, meaning=f"Of `ledger verify`: {meaning}.", next_step="", exit_code=None)

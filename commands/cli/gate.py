@@ -1,9 +1,8 @@
-"""The commands that drive a run: gate, resume, stop."""
+"""The commands that drive a gate: gate, stop."""
 
 import click
 
 from commands.cli.common import (
-    at_option,
     emit_json,
     emit_lines,
     home,
@@ -36,41 +35,7 @@ def gate(ref: str, baseline: str | None, as_json: bool, store: str | None) -> Ex
     place = home(store)
     with open_display(as_json) as display:
         summary = run_gate(place, ref, baseline, display)
-    return _finish(summary, as_json)
-
-
-@click.command()
-@run_argument
-@click.option("--from", "step", required=True, metavar="STEP", help="The step to take up again, such as gate.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, take no lock and write nothing.")
-@at_option
-@json_option
-@store_option
-def resume(run: str, step: str, dry_run: bool, at: str | None, as_json: bool, store: str | None) -> ExitCode:
-    """Take a run up again: only what is still owed is run.
-
-    What was measured stands. A run that is finished but left something unmeasured gets its rounds anew. With --dry-run,
-    --at tells what resuming would have done then.
-    """
-    from commands import gating
-    from commands.cli.display import open_display
-    from commands.render.resume import resume_lines
-
-    if at is not None and not dry_run:
-        raise click.UsageError("the past cannot be resumed; --at goes with --dry-run")
-    place = home(store)
-    with place.open_ledger() as opened:
-        name = opened.find_run(run)
-    if dry_run:
-        plan = gating.dry_run(place, name, step, at)
-        if as_json:
-            emit_json(plan)
-        else:
-            emit_lines(resume_lines(plan, width()))
-        return ExitCode.PASSED
-    with open_display(as_json) as display:
-        summary = gating.resume_gate(place, name, step, display)
-    return _finish(summary, as_json)
+    return finish_gate(summary, as_json)
 
 
 @click.command()
@@ -82,13 +47,18 @@ def stop(run: str, as_json: bool, store: str | None) -> ExitCode:
 
     Waits until it has. What was measured stands, and the run can be resumed.
     """
+    from commands.cli.show import show_release
     from commands.render.summary import state_lines
     from commands.stopping import stop_run
 
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
-    summary = stop_run(place, name)
+        # Who drives a release drives its gates, and is asked through the release.
+        release = opened.release_of(name) or (name if opened.is_release(name) else "")
+    summary = stop_run(place, release or name)
+    if release:
+        return show_release(place, release, None, as_json)
     if as_json:
         emit_json(summary)
     else:
@@ -96,7 +66,8 @@ def stop(run: str, as_json: bool, store: str | None) -> ExitCode:
     return ExitCode.PASSED
 
 
-def _finish(summary: RunSummary, as_json: bool) -> ExitCode:
+def finish_gate(summary: RunSummary, as_json: bool) -> ExitCode:
+    """Tell where a run stands after it was driven, and what the shell is told."""
     from commands.render.summary import summary_lines
 
     with reader_may_go():

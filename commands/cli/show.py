@@ -21,7 +21,7 @@ from commands.render.events import event_line
 from commands.render.summary import summary_lines
 from commands.render.why import why_lines
 from commands.render.words import count
-from commands.wiring import OpenLedger
+from commands.wiring import Home, OpenLedger
 from ledger.events import Unknown
 from ledger.record import RecordedEvent
 from ledger.tables import ClassRow
@@ -46,6 +46,9 @@ def status(run: str, watch: bool, at: str | None, as_json: bool, store: str | No
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
+        release = opened.release_of(name) if run == "latest" else ""
+        if release or opened.is_release(name):
+            return show_release(place, release or name, at, as_json)
         past = opened.past(name, at)
         while True:
             version, summary = opened.version(), opened.summary(name, past)
@@ -53,6 +56,14 @@ def status(run: str, watch: bool, at: str | None, as_json: bool, store: str | No
             if not watch or summary.state != "running":
                 return ExitCode.PASSED
             _wait_for_change(opened, name, version, as_json=as_json)
+
+
+def show_release(place: Home, release: str, at: str | None, as_json: bool) -> ExitCode:
+    """The summary of a release, which tells both where it stands and its story."""
+    from commands.cli.releasing.told import emit_summary, summary_of
+
+    emit_summary(summary_of(place, release, at), as_json)
+    return ExitCode.PASSED
 
 
 def _wait_for_change(opened: OpenLedger, run: str, version: int, *, as_json: bool) -> None:
@@ -128,7 +139,7 @@ def why(test: str, run: str, at: str | None, as_json: bool, store: str | None) -
     """
     place = home(store)
     with place.open_ledger() as opened:
-        name = opened.find_run(run)
+        name = opened.gate_of(opened.find_run(run))
         explained = _explained(opened, name, test, opened.past(name, at))
         unmeasured = [attempt for attempt in explained.attempts if attempt.cause and attempt.log]
         logs = {attempt.log: opened.log_end(attempt.log) for attempt in unmeasured if attempt.log}

@@ -6,8 +6,8 @@ import click
 
 VERBS = (
     "init", "gate", "status", "log", "why", "show", "replay", "diff", "resume", "stop", "config", "explain",
-    "mute", "unmute", "mutes", "plan", "timing", "usage", "read", "report",
-    "query", "schema", "export", "import", "backup", "verify", "recover",
+    "release", "approve", "reject", "archives", "mute", "unmute", "mutes", "questions", "answer", "plan", "timing",
+    "usage", "read", "report", "query", "schema", "export", "import", "backup", "verify", "recover",
 )  # fmt: skip
 
 
@@ -29,10 +29,12 @@ class Verbs(click.Group):
 def _module_of(verb: str) -> ModuleType:
     """The module that holds a verb."""
     match verb:
-        case "gate" | "resume" | "stop":
+        case "gate" | "stop":
             from commands.cli import gate
 
             return gate
+        case "resume" | "release" | "archives" | "approve" | "reject":
+            return _module_of_release(verb)
         case "show" | "replay" | "diff":
             from commands.cli.auditing import past
 
@@ -65,6 +67,10 @@ def _module_of(verb: str) -> ModuleType:
             from commands.cli.people import mutes
 
             return mutes
+        case "questions" | "answer":
+            from commands.cli.people import questions
+
+            return questions
         case "explain":
             from commands.cli import explain
 
@@ -88,3 +94,19 @@ def _module_of(verb: str) -> ModuleType:
     from commands.cli import show
 
     return show
+
+
+def _module_of_release(verb: str) -> ModuleType:
+    """The module that holds a verb about releases."""
+    match verb:
+        case "resume":
+            from commands.cli.releasing import resume
+
+            return resume
+        case "approve" | "reject":
+            from commands.cli.releasing import people
+
+            return people
+    from commands.cli.releasing import release
+
+    return release

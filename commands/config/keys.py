@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from commands.config.settings import CommandSettings, MuteSettings, Settings
-from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
+from commands.config.settings import CommandSettings, MuteSettings, NotifySettings, ReleaseSettings, Settings
+from commands.config.steps import steps_of
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy, QuestionPolicy
+from projections.people.questions import DEADLINE_MINUTES_MAX, DEADLINE_MINUTES_MIN
 
 TARGETS = "{targets}"
 """What stands for the targets in `runner.command`."""
 
-TABLES = ("gate", "plan", "machine", "mutes", "runner")
+TABLES = ("gate", "plan", "machine", "mutes", "questions", "notify", "release", "runner")
 """The tables of the configuration file; all other keys are at its top."""
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -215,6 +217,48 @@ RULES: dict[str, Rule] = {
         "a whole number from 1 to 1000",
         _between(1, 1000),
     ),
+    "questions.intake_max": Rule(
+        "How often a run may ask people while it takes in what is wanted; critical questions are always asked.",
+        "a whole number from 0 to 100",
+        _between(0, 100),
+    ),
+    "questions.planning_max": Rule(
+        "How often it may ask while it plans.", "a whole number from 0 to 100", _between(0, 100)
+    ),
+    "questions.execution_max": Rule(
+        "How often it may ask while it runs its steps.", "a whole number from 0 to 100", _between(0, 100)
+    ),
+    "questions.deadline_minutes": Rule(
+        "How long people have for an answer, unless the question says otherwise.",
+        "a whole number from 1 to 35791",
+        _between(DEADLINE_MINUTES_MIN, DEADLINE_MINUTES_MAX),
+    ),
+    "release.remote": Rule(
+        "The remote on which the branches of releases are.", "the name of a remote of the repository", _is_line
+    ),
+    "release.main": Rule(
+        "The branch of the remote that repairs of a release are picked from.", "the name of a branch", _is_line
+    ),
+    "release.attempts_max": Rule(
+        "How often a release may be taken up again.", "a whole number from 1 to 1000", _between(1, 1000)
+    ),
+    "release.may_waive": Rule("Who may waive a step; empty for anybody.", "a list of names of users", _are_texts),
+    "release.may_approve": Rule("Who may approve; empty for anybody.", "a list of names of users", _are_texts),
+    "release.separate_duties": Rule(
+        "Whether who has waived something of a release may not approve it.", "true or false", _anything
+    ),
+    "release.autoheal": Rule(
+        "Whether a gate that did not pass is begun again by the program itself, as far as the table in "
+        "docs/autoheal.md allows.",
+        "true or false",
+        _anything,
+    ),
+    "step": Rule("The steps of a release, in order; see docs/releases.md.", "a list of `[[step]]` tables", _anything),
+    "notify.hooks": Rule(
+        "Commands that are run when a run waits for a person; each reads one JSON document on its standard input.",
+        "a list of commands, each a list of texts that begins with a program",
+        _are_commands,
+    ),
     "runner.runner": Rule(
         "The test runner: pytest, or any command that writes JUnit reports.", '"pytest" or "command"', _anything
     ),
@@ -242,6 +286,12 @@ RULES: dict[str, Rule] = {
         _are_patterns,
     ),
     "runner.set_environment": Rule("Variables that the tests get.", "a table of names and texts", _are_variables),
+    "runner.may_change": Rule(
+        "Files of the repository that tests may change, such as snapshots. They are put back before each run of tests; "
+        "a change of any other file makes a run unmeasured.",
+        "a list of globs such as tests/**/*.snap",
+        _are_globs,
+    ),
     "runner.command": Rule(
         "For `command`: what runs tests. The argument with {targets} is given once for each target; {report} is the "
         "path for the report, {directory} that for several; {tree} and {cache} are as in `prepare`.",
@@ -301,15 +351,20 @@ _TYPES: dict[str, Any] = {
     **{f"plan.{field.name}": field.type for field in msgspec.structs.fields(PlanPolicy)},
     **{f"machine.{field.name}": field.type for field in msgspec.structs.fields(MachinePolicy)},
     **{f"mutes.{field.name}": field.type for field in msgspec.structs.fields(MuteSettings)},
+    **{f"questions.{field.name}": field.type for field in msgspec.structs.fields(QuestionPolicy)},
+    **{f"notify.{field.name}": field.type for field in msgspec.structs.fields(NotifySettings)},
+    **{f"release.{field.name}": field.type for field in msgspec.structs.fields(ReleaseSettings)},
     **{f"runner.{field.name}": field.type for field in msgspec.structs.fields(CommandSettings)},
 }
 
-SCALARS = tuple(name for name in RULES if not name.startswith("runner."))
+SCALARS = tuple(name for name in RULES if not name.startswith(("runner.", "notify.", "release.may_", "step")))
 """The keys that can also be given by a variable `LEDGER_...`."""
 
 
 def convert(key: str, found: object) -> Any:
     """The value of a key from what a file, a variable or a flag gave. Raises ValueError, saying why not."""
+    if key == "step":
+        return steps_of(found, lambda text: _quantity(text, _SECONDS))
     given = found
     if isinstance(found, str) and key.endswith("_seconds"):
         given = _quantity(found, _SECONDS)

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from commands.config.settings import RUNNERS, CommandSettings, MuteSettings, Settings
+from commands.config.settings import RUNNERS, CommandSettings, MuteSettings, NotifySettings, ReleaseSettings, Settings
 from commands.config.sources import Source, from_environment, from_file, from_flags, from_repository
 from commands.config.together import check_together
 from ledger.errors import LedgerError
-from ledger.events import MachinePolicy, PlanPolicy
+from ledger.events import MachinePolicy, PlanPolicy, QuestionPolicy
 
 
 class StoreUnsupported(LedgerError):
@@ -42,7 +43,9 @@ class Loaded(NamedTuple):
         """The value of a key such as `project` or `gate.rounds`; the default of one that another runner has."""
         table, _, name = key.rpartition(".")
         holder = getattr(self.settings, table) if table else self.settings
-        return getattr(holder if hasattr(holder, name) else CommandSettings(), name)
+        found = getattr(holder if hasattr(holder, name) else CommandSettings(), name)
+        # What stored settings leave out is a list of nothing.
+        return () if found is UNSET else found
 
 
 def load_settings(
@@ -116,6 +119,10 @@ def _settings(values: Mapping[str, Any]) -> Settings:
         plan=PlanPolicy(**table("plan.")),
         machine=MachinePolicy(**table("machine.")),
         mutes=MuteSettings(**table("mutes.")),
-        runner=chosen(**{name: value for name, value in runner.items() if name in chosen.__struct_fields__}),
+        questions=QuestionPolicy(**table("questions.")),
+        notify=NotifySettings(**table("notify.")),
+        release=ReleaseSettings(**table("release.")),
+        # A list that is empty is one that is not set.
+        runner=chosen(**{name: one for name, one in runner.items() if name in chosen.__struct_fields__ and one != ()}),
         **top,
     )

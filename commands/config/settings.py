@@ -2,11 +2,13 @@
 
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy, QuestionPolicy
+from ledger.steps import Step, StepGraph
 from ledger.tables import decode_document
+from projections.gate.ladder import LADDER_VERSION
 
 
 class RunnerSettings(Struct, frozen=True, kw_only=True):
@@ -16,7 +18,8 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     the `lock` files) are replaced in it and in `prepare`, whose commands run once per cache in the worktree.
     `arguments` are added to the pytest command line; `paths` limit the collection; `import_paths` are directories of
     the tree, put on PYTHONPATH first; `first_party` are the top-level packages of the project (found when empty).
-    `pass_environment` names variables (or `PREFIX*`) handed through; `set_environment` gives variables.
+    `pass_environment` names variables (or `PREFIX*`) handed through; `set_environment` gives variables. `may_change`
+    are globs of tracked files that tests may change, left out where there are none.
     """
 
     runner: Literal["pytest", "command"] = "pytest"
@@ -29,6 +32,12 @@ class RunnerSettings(Struct, frozen=True, kw_only=True):
     first_party: tuple[str, ...] = ()
     pass_environment: tuple[str, ...] = ()
     set_environment: dict[str, str] = field(default_factory=dict)
+    may_change: tuple[str, ...] | UnsetType = UNSET
+
+    @property
+    def changeable(self) -> tuple[str, ...]:
+        """The globs of the tracked files that tests may change."""
+        return () if isinstance(self.may_change, UnsetType) else self.may_change
 
 
 class CommandSettings(RunnerSettings, frozen=True, kw_only=True):
@@ -65,6 +74,26 @@ class MuteSettings(Struct, frozen=True, kw_only=True):
     passes: int = 10
 
 
+class NotifySettings(Struct, frozen=True, kw_only=True):
+    """Programs that are run whenever a run waits for a person, each with its arguments."""
+
+    hooks: tuple[tuple[str, ...], ...] = ()
+
+
+class ReleaseSettings(Struct, frozen=True, kw_only=True):
+    """How releases are made: the remote with their branches and its main branch, how often one may be taken up again,
+    who may waive and approve (empty: anybody), whether who has waived something may not approve it, and whether a gate
+    that did not pass is begun again by the program itself, as far as its table allows."""
+
+    remote: str = "origin"
+    main: str = "main"
+    attempts_max: int = 5
+    may_waive: tuple[str, ...] = ()
+    may_approve: tuple[str, ...] = ()
+    separate_duties: bool = False
+    autoheal: bool = True
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """Everything that can be configured. `project` is the project's name, `store` where the ledger is ("": default)."""
 
@@ -75,12 +104,28 @@ class Settings(Struct, frozen=True, kw_only=True):
     plan: PlanPolicy = PlanPolicy()
     machine: MachinePolicy = MachinePolicy()
     mutes: MuteSettings = MuteSettings()
+    questions: QuestionPolicy = QuestionPolicy()
+    notify: NotifySettings = NotifySettings()
+    release: ReleaseSettings = ReleaseSettings()
+    step: tuple[Step, ...] = ()
     runner: RunnerSettings = RunnerSettings()
 
     @property
+    def graph(self) -> StepGraph:
+        """The steps of a release, with its limits."""
+        return StepGraph(
+            steps=self.step,
+            attempts_max=self.release.attempts_max,
+            may_waive=self.release.may_waive,
+            may_approve=self.release.may_approve,
+            separate_duties=self.release.separate_duties,
+            autoheal=self.release.autoheal,
+        )
+
+    @property
     def policy(self) -> GatePolicy:
-        """The rules that a run is started under, those of its plan and of this machine included."""
-        return replace(self.gate, plan=self.plan, machine=self.machine)
+        """The rules that a run is started under, those of its plan, of this machine and of this program included."""
+        return replace(self.gate, plan=self.plan, machine=self.machine, retry=LADDER_VERSION)
 
 
 RUNNERS: dict[str, type[RunnerSettings]] = {"pytest": RunnerSettings, "command": CommandSettings}

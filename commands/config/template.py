@@ -14,11 +14,12 @@ _WIDTH = 100
 
 def template(runner: RunnerSettings, project: str, reasons: Sequence[str]) -> str:
     """The text of the file. `reasons` tell, a line each, why this runner was taken to be the project's."""
-    defaults, left_out = Loaded(Settings(runner=type(runner)()), {}), foreign_keys(runner)
-    written = {"project": _line(project), "runner.runner": runner.runner}
+    chosen, defaults = Loaded(Settings(runner=runner), {}), Loaded(Settings(runner=type(runner)()), {})
+    left_out = foreign_keys(runner)
+    written: dict[str, object] = {"project": _line(project), "runner.runner": runner.runner}
     for name in runner.__struct_fields__:
-        if getattr(runner, name) != defaults.value(f"runner.{name}"):
-            written[f"runner.{name}"] = getattr(runner, name)
+        if chosen.value(f"runner.{name}") != defaults.value(f"runner.{name}"):
+            written[f"runner.{name}"] = chosen.value(f"runner.{name}")
     lines = ["# Settings of the release ledger. What is commented out is the default."]
     for table in ("", *TABLES):
         lines += ["", f"[{table}]"] if table else [""]

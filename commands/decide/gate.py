@@ -14,13 +14,14 @@ from commands.decide.attempts.limits import limits_of
 from commands.decide.attempts.settled import attempts_settled, reruns_due, startable
 from commands.decide.base import NOTHING, Decided, Documents, Needs, stored
 from commands.decide.planning import plan_shards, planned_shard
-from commands.decide.verdict import evidence_needed, judge_gate
+from commands.decide.verdict import carried, evidence_needed, inventory_of, judge_gate, recheck_needed
 from commands.messages import Collect, Judge, MakePlan, Place, RecordAttempt, Refusal, StartAttempts
 from ledger.events import (
     COLLECTION,
     RERUN,
     AttemptRecorded,
     AttemptStarted,
+    Carried,
     Collected,
     Event,
     Measured,
@@ -48,7 +49,11 @@ def collect(message: Collect, views: RunViews, documents: Documents) -> Decided:
 def plan_needs(message: MakePlan, views: RunViews) -> Needs:
     """The planner reads both inventories and what is known of usage."""
     known: Needs = {} if message.usage is None else {message.usage: UsageTable}
-    return {**known, **{collected.inventory: Inventory for collected in views.gate.inventories.values()}}
+    return {
+        **known,
+        **recheck_needed(views.gate),
+        **{one.inventory: Inventory for one in views.gate.inventories.values()},
+    }
 
 
 def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decided:
@@ -59,8 +64,8 @@ def make_plan(message: MakePlan, views: RunViews, documents: Documents) -> Decid
     if collection_owed(owed(views.gate, views.run.policy)):
         raise Refusal("not-collected", "the tests of both sides must be collected before they can be planned")
     plan = plan_shards(
-        documents.get(inventories["candidate"].inventory, Inventory),
-        documents.get(inventories["baseline"].inventory, Inventory),
+        inventory_of(views.gate, "candidate", documents),
+        inventory_of(views.gate, "baseline", documents),
         (inventories["candidate"].inventory, inventories["baseline"].inventory),
         views.run.policy,
         None if message.usage is None else documents.get(message.usage, UsageTable),
@@ -210,4 +215,21 @@ def judge(message: Judge, views: RunViews, documents: Documents) -> Decided:
         muted=judged.muted,
     )
     finished = StepFinished(step=STEP, outcome=judged.verdict)
-    return Decided((verdict, finished, RunFinished(verdict=judged.verdict)), (data,))
+    return Decided((*_carried(views.gate, documents), verdict, finished, RunFinished(verdict=judged.verdict)), (data,))
+
+
+def _carried(gate: GateView, documents: Documents) -> tuple[Event, ...]:
+    """What of an earlier gate the verdict rests on as well."""
+    if gate.recheck is None or gate.plan is None:
+        return ()
+    rows = carried(gate, documents)
+    if not rows:
+        return ()
+    told = Carried(
+        gate=gate.recheck.gate,
+        commit=gate.recheck.commit,
+        classes=gate.recheck.classes,
+        targets=len({row.test.target for row in rows}),
+        cases=len(rows),
+    )
+    return (told,)

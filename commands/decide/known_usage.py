@@ -7,7 +7,7 @@ Rules:
 - where the wished number of shards has no room for all, there are more; the plan says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from commands.decide.planner import PlannerPolicy, PlanRequest, UsagePlan, plan_
 from commands.decide.planner.estimate import KnownUsage, complete_usage
 from commands.messages import Refusal
 from commands.render.words import count, memory
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, PlanPolicy
 from ledger.tables import KnownTarget, UsageTable
 
 LONGEST_SECONDS = 10**9
@@ -77,6 +77,12 @@ def planner_policy(policy: GatePolicy) -> PlannerPolicy:
         deadline_percent=planning.deadline_percent,
         deadline_cap_seconds=int(policy.time_limit_seconds) or LONGEST_SECONDS,
     )
+
+
+def spawn_warnings(policy: PlanPolicy, targets: Collection[str]) -> tuple[str, ...]:
+    """What to say of the names in `spawn_targets` that are no targets, and so do nothing; it decides nothing."""
+    unknown = sorted(set(policy.spawn_targets).difference(targets))
+    return tuple(f"plan.spawn_targets names {name!r}, which is no target of the candidate" for name in unknown)
 
 
 def _within(

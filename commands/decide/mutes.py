@@ -16,6 +16,7 @@ from datetime import date, timedelta
 
 from commands.decide.base import Decided, Documents
 from commands.messages import MuteTest, Refusal, UnmuteTest
+from commands.render.words import count
 from ledger.events import Muted, Unmuted
 from ledger.values import TestId
 from projections.people.mutes import MutesView, covers, has_expired
@@ -47,7 +48,7 @@ def mute_test(message: MuteTest, views: RunViews, documents: Documents) -> Decid
     if len(valid) >= message.count_max:
         raise Refusal(
             "mutes-full",
-            f"{len(valid)} tests are muted, and there may be at most {message.count_max}",
+            f"{count(len(valid), 'muting')} in force, and there may be at most {message.count_max}",
             "repair one of them and take its muting back; `ledger mutes` proposes some",
         )
     return Decided(
@@ -82,7 +83,8 @@ def unmute_test(message: UnmuteTest, views: RunViews, documents: Documents) -> D
 
 def _meant(message: UnmuteTest, mutes: MutesView) -> list[Muted]:
     valid = [one for one in mutes.standing() if not has_expired(one, message.date)]
-    return [one for one in valid if message.what in (one.mute, one.test)]
+    named = [one for one in valid if message.what in (one.mute, one.test)]
+    return named or [one for one in valid if TestId.parse(one.test).plain() == message.what]
 
 
 def _single_test(text: str) -> TestId:

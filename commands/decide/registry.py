@@ -3,10 +3,20 @@
 from commands.decide import gate, mutes, run
 from commands.decide.attempts import reruns
 from commands.decide.base import Decided, Decision, Documents, Needs
+from commands.decide.people import questions
+from commands.decide.release import approvals, healing, resume, steps
 from commands.messages import (
+    AnswerQuestion,
+    AskQuestion,
+    BeginReleaseStep,
     BeginStep,
     Collect,
     CreateLedger,
+    DecideApproval,
+    EndReleaseStep,
+    ExpireQuestion,
+    FinishRelease,
+    HealGate,
     Judge,
     MakePlan,
     Message,
@@ -14,8 +24,11 @@ from commands.messages import (
     Place,
     PlanReruns,
     RecordAttempt,
+    RecordQuarantine,
+    ResumeRelease,
     ResumeRun,
     StartAttempts,
+    StartRelease,
     StartRun,
     StopRun,
     TakeRun,
@@ -39,6 +52,17 @@ DECISIONS: dict[type[Message], Decision] = {
     Judge: Decision(gate.judge, gate.judge_needs),
     MuteTest: Decision(mutes.mute_test),
     UnmuteTest: Decision(mutes.unmute_test),
+    AskQuestion: Decision(questions.ask_question),
+    AnswerQuestion: Decision(questions.answer_question),
+    ExpireQuestion: Decision(questions.expire_question),
+    StartRelease: Decision(steps.start_release, steps.start_needs),
+    BeginReleaseStep: Decision(steps.begin_release_step, steps.graph_needed),
+    EndReleaseStep: Decision(steps.end_release_step, steps.graph_needed),
+    HealGate: Decision(healing.heal_gate, steps.graph_needed),
+    RecordQuarantine: Decision(steps.record_quarantine),
+    FinishRelease: Decision(steps.finish_release, steps.graph_needed),
+    ResumeRelease: Decision(resume.resume_release, steps.graph_needed),
+    DecideApproval: Decision(approvals.decide_approval, steps.graph_needed),
 }
 
 

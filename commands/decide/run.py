@@ -6,6 +6,8 @@ Rules:
 - a run is resumed only from a step that it has; where nothing is owed there is nothing to resume.
 """
 
+from msgspec import UNSET
+
 from commands.decide.base import NOTHING, Decided, Documents
 from commands.messages import BeginStep, CreateLedger, Refusal, ResumeRun, StartRun, StopRun, TakeRun
 from ledger.events import (
@@ -65,7 +67,9 @@ def start_run(message: StartRun, views: RunViews, documents: Documents) -> Decid
                 steps=GATE_STEPS,
                 policy=message.policy,
                 config=message.config,
+                release=message.release or UNSET,
             ),
+            *((message.recheck,) if message.recheck is not None else ()),
         )
     )
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
+from msgspec import UNSET
+
 from commands.decide.base import Documents, Needs
-from ledger.events import COLLECTION
+from ledger.events import COLLECTION, RecheckPlanned
 from ledger.parts import whole_target
-from ledger.tables import CaseTable, Inventory, Plan
-from ledger.values import SIDES, Digest, Side
+from ledger.tables import CaseTable, ClassRow, ClassTable, Inventory, Plan
+from ledger.values import SIDES, Digest, Side, TestId
 from projections.gate.cases import SideCases, SideEvidence, index, join, not_run_targets
 from projections.gate.notes import notes_of
 from projections.gate.reruns import observed, shown
@@ -14,6 +16,8 @@ from projections.gate.shards import GateView, ShardSide
 from projections.gate.verdict import Closer, Judged, judge_cases, judge_nothing
 from projections.people.muting import NO_MUTES, ValidMutes
 from projections.registry import RunViews
+from projections.reuse.circumstances import Circumstances, collection_key
+from projections.reuse.partial import carried_rows, measured_again, narrowed
 
 
 def evidence_needed(gate: GateView) -> Needs:
@@ -22,10 +26,19 @@ def evidence_needed(gate: GateView) -> Needs:
         return {}
     needs: dict[str, type] = {collected.inventory: Inventory for collected in gate.inventories.values()}
     needs[gate.plan.plan] = Plan
+    needs |= recheck_needed(gate)
     for state in gate.sides.values():
         if state.shard != COLLECTION:
             needs.update((digest, CaseTable) for digest in _tables(state))
     return needs
+
+
+def recheck_needed(gate: GateView) -> Needs:
+    """What tells which part of a gate is measured, where that is not all of it."""
+    if gate.recheck is None:
+        return {}
+    keys = (key for key in (gate.recheck.key, collection_key(gate)) if key is not None)
+    return {gate.recheck.classes: ClassTable, **dict.fromkeys(keys, Circumstances)}
 
 
 def judge_gate(views: RunViews, documents: Documents, mutes: ValidMutes = NO_MUTES) -> Judged:
@@ -41,8 +54,31 @@ def judge_gate(views: RunViews, documents: Documents, mutes: ValidMutes = NO_MUT
     if policy.reruns:
         tables = rerun_tables(gate, documents)
         closer = Closer(shown(observed(gate, tables)), notes_of(candidate, baseline))
-    cases = join(candidate, baseline)
-    return judge_cases(cases, flaky_blocks=policy.flaky == "block", closer=closer, mutes=mutes)
+    cases = join(candidate, baseline, proven=policy.retry is not UNSET)
+    rows = carried(gate, documents)
+    return judge_cases(cases, flaky_blocks=policy.flaky == "block", closer=closer, mutes=mutes, carried=rows)
+
+
+def carried(gate: GateView, documents: Documents) -> tuple[ClassRow, ...]:
+    """The judgements of an earlier gate that still count."""
+    if gate.recheck is None:
+        return ()
+    return carried_rows(documents.get(gate.recheck.classes, ClassTable), _again(gate, gate.recheck, documents))
+
+
+def inventory_of(gate: GateView, side: Side, documents: Documents) -> Inventory:
+    """What is measured of a side: all that it collects, or the part that is measured again."""
+    inventory = documents.get(gate.inventories[side].inventory, Inventory)
+    return inventory if gate.recheck is None else narrowed(inventory, _again(gate, gate.recheck, documents))
+
+
+def _again(gate: GateView, recheck: RecheckPlanned, documents: Documents) -> frozenset[str]:
+    candidate, baseline = (documents.get(gate.inventories[side].inventory, Inventory) for side in SIDES)
+    then, now = recheck.key, collection_key(gate)
+    alike = then is not None and now is not None
+    alike = alike and documents.get(str(then), Circumstances) == documents.get(str(now), Circumstances)
+    table = documents.get(recheck.classes, ClassTable)
+    return measured_again(recheck, table, candidate, baseline, alike=alike)
 
 
 def both_sides(views: RunViews, documents: Documents) -> tuple[SideCases, SideCases]:
@@ -63,7 +99,8 @@ def rerun_tables(gate: GateView, documents: Documents) -> dict[Digest, CaseTable
 def _side_evidence(views: RunViews, plan: Plan, side: Side, documents: Documents) -> SideEvidence:
     gate = views.gate
     states = [gate.side(shard.shard, side) for shard in plan.shards]
-    tables = tuple(documents.get(digest, CaseTable) for state in states for digest in _tables(state))
+    again = _collected_again(views) if side == "candidate" else []
+    tables = tuple(documents.get(digest, CaseTable) for state in (*states, *again) for digest in _tables(state))
     missing: dict[str, str] = {}
     asked: set[str] = set()
     for shard, state in zip(plan.shards, states, strict=True):
@@ -73,11 +110,20 @@ def _side_evidence(views: RunViews, plan: Plan, side: Side, documents: Documents
         asked.update(wanted)
         missing.update(_missing(state, wanted, compared=compared))
     return SideEvidence(
-        inventory=documents.get(gate.inventories[side].inventory, Inventory),
+        inventory=inventory_of(gate, side, documents),
         tables=tables,
         missing={whole_target(name): cause for name, cause in missing.items()},
         not_run=_not_run(plan, missing, asked) if side == "baseline" else frozenset(),
     )
+
+
+def _collected_again(views: RunViews) -> list[ShardSide]:
+    """The re-runs alone of targets that only an attempt could not collect: what they report is all that is known of
+    the tests of these targets."""
+    if not views.run.policy.collections_rerun:
+        return []
+    reruns = (one for one in views.gate.reruns.values() if one.kind == "alone" and not TestId.parse(one.test).path)
+    return [views.gate.side(one.shard, "candidate") for one in reruns]
 
 
 def _not_run(plan: Plan, missing: Mapping[str, str], asked: set[str]) -> frozenset[str]:

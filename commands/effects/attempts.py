@@ -72,10 +72,13 @@ class LocalAttempts:
         return _job(self.name(views, attempt), launch, ready, environment, directory, policy)
 
     def _clean(self, views: RunViews, side: Side) -> None:
-        """Bring the checkout of a side back to its commit, unless tests are running in it."""
+        """Bring the checkout of a side back to its commit; while tests are running in it, only what they may change."""
         running = {self.name(views, one.started) for one in views.gate.in_flight() if one.started.side == side}
-        if not running & self._active:
-            self._workplace.guard(side).restore()
+        guard = self._workplace.guard(side)
+        if running & self._active:
+            guard.put_back()
+        else:
+            guard.restore()
 
     def record(self, views: RunViews, attempt: AttemptStarted, end: JobEnd) -> RecordAttempt:
         """What this attempt gave; its record, its output and its table become evidence."""

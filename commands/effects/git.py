@@ -104,12 +104,12 @@ class Git:
         except GitFailed as failure:
             raise NotARepository(f"{path} cannot be read: {failure.message}", failure.hint) from failure
         if answer.returncode:
-            said = _said(answer.stderr)
-            if "dubious ownership" in said:
+            reason = said(answer.stderr)
+            if "dubious ownership" in reason:
                 hint = f"if you trust it: git config --global --add safe.directory {path}"
             else:
                 hint = "change to a checkout of your project, or make one with `git init`"
-            raise NotARepository(f"{path} is in no checkout of a git repository; git said: {said}", hint)
+            raise NotARepository(f"{path} is in no checkout of a git repository; git said: {reason}", hint)
         if answer.stdout.count(b"\n") != 2:
             # With a newline in a directory's name only a single answer can be read.
             return cls(_path(cls(path).run("rev-parse", "--show-toplevel").stdout))
@@ -207,6 +207,11 @@ class Git:
         versions = [(parse_version(tag), tag) for tag in os.fsdecode(listing).split("\n")]
         return [tag for version, tag in sorted(((v, t) for v, t in versions if v is not None), reverse=True)]
 
+    def all_version_tags(self) -> frozenset[str]:
+        """Every tag that looks like a version, wherever it is."""
+        listing = self.run("for-each-ref", "--format=%(refname:strip=2)", "refs/tags").stdout
+        return frozenset(tag for tag in os.fsdecode(listing).split("\n") if parse_version(tag) is not None)
+
     def choose_baseline(self, commit: Commit, published: str | None) -> Baseline:
         """What to compare a commit with: the last published release, else the highest version, else a parent.
 
@@ -228,15 +233,25 @@ class Git:
         )
 
     def run(
-        self, *arguments: str, accepted: Collection[int] = (0,), timeout_seconds: float | None = None
+        self,
+        *arguments: str,
+        accepted: Collection[int] = (0,),
+        timeout_seconds: float | None = None,
+        extra: Mapping[str, str] | None = None,
     ) -> processes.Completed:
-        """Run one git command. Raises GitFailed unless its exit code is one of `accepted`."""
+        """Run one git command. Raises GitFailed unless its exit code is one of `accepted`.
+
+        `extra` are variables that this command needs beside those that every command gets.
+        """
         limit = timeout_seconds or self.timeout_seconds
         shown = f"`git {' '.join(arguments):.100}`"
         argv = ("git", *_OPTIONS, *arguments)
         try:
             completed = processes.run(
-                argv, directory=self.directory, environment=git_environment(os.environ), timeout_seconds=limit
+                argv,
+                directory=self.directory,
+                environment=git_environment(os.environ) | dict(extra or {}),
+                timeout_seconds=limit,
             )
         except subprocess.TimeoutExpired as late:
             raise GitFailed(f"{shown} took more than {limit:g} s", "try again") from late
@@ -246,7 +261,7 @@ class Git:
             raise GitFailed(f"git cannot be started: {failure}", "put git on PATH") from failure
         if completed.returncode not in accepted:
             raise GitFailed(
-                f"{shown} failed with exit code {completed.returncode}: {_said(completed.stderr)}",
+                f"{shown} failed with exit code {completed.returncode}: {said(completed.stderr)}",
                 "check the repository with `git fsck`",
             )
         return completed
@@ -274,7 +289,7 @@ def _is_given_configuration(name: str) -> bool:
     return name == "GIT_CONFIG_COUNT" or name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))
 
 
-def _said(stderr: bytes) -> str:
+def said(stderr: bytes) -> str:
     """What git gave as the reason, shortened: its fatal line, or else its last one."""
     lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]

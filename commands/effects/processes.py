@@ -24,8 +24,11 @@ def run(
     environment: Mapping[str, str],
     timeout_seconds: float,
     output: IO[bytes] | None = None,
+    given: bytes | None = None,
 ) -> Completed:
     """Run the program and wait for it; with `output` both of its streams are written there.
+
+    What is `given` it can read on its standard input, which is empty otherwise; it need not.
 
     Its group of processes is its own, so that a Ctrl-C in the terminal does not cut it short: we decide.
     Raises OSError when it cannot be started, and subprocess.TimeoutExpired when it takes too long; then, and
@@ -35,13 +38,13 @@ def run(
         argv,
         cwd=directory,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
         stdout=output or subprocess.PIPE,
         stderr=subprocess.STDOUT if output else subprocess.PIPE,
         process_group=0,
     ) as process:
         try:
-            stdout, stderr = process.communicate(timeout=timeout_seconds)
+            stdout, stderr = process.communicate(given, timeout=timeout_seconds)
         except BaseException:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -65,8 +65,13 @@ class Workplace:
 
     def guard(self, side: Side) -> TreeGuard:
         """What watches over the worktree of a side."""
-        state = self.directory / f"guard-{side}"
-        return TreeGuard(self._git.common_directory, self.tree(side), self._commits[side], state)
+        return TreeGuard(
+            git_directory=self._git.common_directory,
+            tree=self.tree(side),
+            commit=self._commits[side],
+            state=self.directory / f"guard-{side}",
+            may_change=self._settings.changeable,
+        )
 
     def environment(self, ready: ReadySide, attempt_directory: Path, launch: Launch) -> dict[str, str]:
         """The environment of the tests of one attempt; its private directories are made."""

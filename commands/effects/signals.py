@@ -1,7 +1,7 @@
 """What asks a driver to stop: signals to its process, and the stop file of its run."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -51,3 +51,18 @@ class StopRequests:
     def answered(self) -> None:
         """The request has been carried out, or there is nothing left to stop."""
         self._stop_file.unlink(missing_ok=True)
+
+
+class Announced:
+    """The answer whether to stop, said aloud when it is first a yes: ending what runs may take a moment."""
+
+    def __init__(self, requested: Callable[[], StopReason | None], note: Callable[[str], None]) -> None:
+        self._requested, self._note, self._told = requested, note, False
+
+    def __call__(self) -> "StopReason | None":
+        reason = self._requested()
+        if reason and not self._told:
+            self._told = True
+            again = "; interrupt again to leave at once" if reason == "interrupted" else ""
+            self._note(f"stopping: what runs is ended, what was measured is kept{again}")
+        return reason

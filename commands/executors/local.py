@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,9 +33,13 @@ class LocalExecutor:
 
     A job is tied to this process by a pipe: when the process is gone, however that happens, the job is ended.
     The process must therefore not fork without exec, because the copy would hold the pipe open.
+
+    `program` is the supervisor that jobs are started under, `environment` its variables (None: those of this process).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, program: str = supervisor.__file__, environment: Mapping[str, str] | None = None) -> None:
+        self._program = program
+        self._environment = environment
         self._started: set[str] = set()
         self._running: dict[str, _Running] = {}
         self._ended: list[JobEnd] = []
@@ -55,7 +60,8 @@ class LocalExecutor:
         self._started.add(job.name)
         directory = Path(os.path.realpath(job.attempt_directory))
         try:
-            process = _start_supervisor(directory) if _hand_over(job, directory) else None
+            handed_over = _hand_over(job, directory)
+            process = _start_supervisor(directory, self._program, self._environment) if handed_over else None
         except (OSError, ValueError) as error:
             self._ended.append(_job_end(job.name, "not-started", f"{type(error).__name__}: {error}"))
         else:
@@ -220,15 +226,18 @@ def _hand_over(job: Job, directory: Path) -> bool:
     return True
 
 
-def _start_supervisor(directory: Path) -> subprocess.Popen[bytes]:
+def _start_supervisor(
+    directory: Path, program: str = supervisor.__file__, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     """Start it in a session of its own, where a signal to the driver's process group does not reach it.
 
     It inherits the reading end of the pipe only; the writing end is closed in every child of this process.
     """
     with open(directory / "supervisor.log", "ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-E", "-s", "-S", supervisor.__file__, str(directory)],
+            [sys.executable, "-E", "-s", "-S", program, str(directory)],
             bufsize=0,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from commands.messages.base import Message
-from ledger.events import GatePolicy
+from ledger.events import GatePolicy, RecheckPlanned
 from ledger.values import Commit, Digest
 
 
@@ -16,7 +16,11 @@ class CreateLedger(Message, frozen=True, kw_only=True, tag="create-ledger"):
 
 
 class StartRun(Message, frozen=True, kw_only=True, tag="start-run"):
-    """Start a gate of `candidate` against `baseline`; how the two were found and the settings were gathered."""
+    """Start a gate of `candidate` against `baseline`; how the two were found and the settings were gathered.
+
+    `release` is the release that it is a step of, "" for a gate of its own; `recheck` is what of it is measured, when
+    that is not all.
+    """
 
     run: str
     candidate: Commit
@@ -27,6 +31,8 @@ class StartRun(Message, frozen=True, kw_only=True, tag="start-run"):
     dirty: bool
     policy: GatePolicy
     config: Digest
+    release: str = ""
+    recheck: RecheckPlanned | None = None
 
 
 class TakeRun(Message, frozen=True, kw_only=True, tag="take-run"):
@@ -55,4 +61,4 @@ class ResumeRun(Message, frozen=True, kw_only=True, tag="resume-run"):
 class StopRun(Message, frozen=True, kw_only=True, tag="stop-run"):
     """Record that the driver ends before the run is finished; every job has ended already."""
 
-    reason: Literal["asked", "interrupted"]
+    reason: Literal["asked", "interrupted", "waiting"]

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from shlex import quote
 from typing import TypeVar
 
 from msgspec import structs
 
 from commands.decide.base import Documents
 from commands.decide.registry import decide
-from commands.messages import MuteTest, UnmuteTest
+from commands.messages import MuteTest, Refusal, UnmuteTest
 from commands.wiring import Home, OpenLedger, open_desk
+from ledger.errors import LedgerError
 from ledger.events import STREAM, Muted, Unmuted
 from ledger.record import RecordedEvent
 from ledger.tables import Inventory
@@ -51,15 +53,31 @@ def mute(home: Home, test: str, owner: str, reason: str, expires: str, environme
         days_max=limits.days_max,
         known=1,
     )
-    # What is wrong with the request itself is refused before anything is looked up for it.
-    decide(message, RunViews(), Documents({}))
-    with home.open_ledger() as opened:
-        with opened.history() as history:
-            observed, basis = history.observations(test), history.taken().sequence
-        known = len({one.test for one in observed}) or _collected(opened, test)
-    message = structs.replace(message, known=known, lines=last_lines(observed), basis=basis)
-    with open_desk(home) as desk:
-        return _only(desk.loop.handle(message), Muted)
+    try:
+        # What is wrong with the request itself is refused before anything is looked up for it.
+        decide(message, RunViews(), Documents({}))
+        with home.open_ledger() as opened:
+            with opened.history() as history:
+                observed, basis = history.observations(test), history.taken().sequence
+            known = len({one.test for one in observed}) or _collected(opened, test)
+        message = structs.replace(message, known=known, lines=last_lines(observed), basis=basis)
+        with open_desk(home) as desk:
+            return _only(desk.loop.handle(message), Muted)
+    except Refusal as refusal:
+        names = _names_written(home, test) if refusal.code in ("mute-test-invalid", "mute-test-unknown") else []
+        if not names:
+            raise
+        raise Refusal(refusal.code, refusal.message, f"did you mean {' or '.join(map(quote, names))}?") from None
+
+
+def _names_written(home: Home, text: str) -> list[str]:
+    """The names of the known tests that somebody means who wrote this as a runner does, with nothing escaped."""
+    try:
+        with home.open_ledger() as opened, opened.history() as history:
+            return history.names_written(text)
+    except LedgerError:
+        # A better hint is all that would have come of it.
+        return []
 
 
 def unmute(home: Home, what: str, reason: str) -> Unmuted:

@@ -15,6 +15,7 @@ from commands.readers.pytest_record import MAIN, Session, read_session
 from ledger.events import FailureLine, MissingTarget
 from ledger.tables import CaseRow, CaseTable, Inventory, InventoryTarget, TargetRow
 from ledger.values import Commit, Side, TestId
+from projections.gate.ladder import rung
 
 READER = "pytest-lines/1"
 
@@ -76,14 +77,24 @@ def read_attempt(
         cause=cause,
         detail=detail,
         table=_table(side, commit, causes, rows, usage),
-        # Where nothing was measured and one reason holds for all, the cause of the attempt says it already.
-        missing=missing if measured or len({entry.cause for entry in missing}) > 1 else (),
+        missing=missing if measured or len({entry.cause for entry in missing}) > 1 else _all_missing(requested, cause),
         attention=_attention(session, measured, planned, rows),
         counts=dict(sorted(Counter(row.outcome for row in rows).items())),
         failures=tuple(FailureLine(row.test.text(), row.line) for row in failed),
         measured_targets=len(measured),
         usage=usage,
     )
+
+
+def _all_missing(requested: tuple[str, ...], cause: str | None) -> tuple[MissingTarget, ...]:
+    """What is missing where nothing was measured and one reason holds for all.
+
+    The cause of the attempt says it already. They are named all the same where they may be told apart next: only what
+    is named can be.
+    """
+    if cause is None or not rung(cause).isolated:
+        return ()
+    return tuple(MissingTarget(target, cause) for target in sorted(requested))
 
 
 def _trouble(session: Session, end: JobEnd, *, planned: bool, foreign: Iterable[str]) -> _Trouble | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from commands.render.words import count, memory, safe, seconds, wrapped
+from commands.render.words import count, memory, safe, seconds, told_class, wrapped
 from projections.run.diff import ClassChange, Fact, RunDiff, Usage, UsageChange
 
 MOST_TESTS = 40
@@ -45,7 +45,7 @@ def class_lines(classes: Sequence[ClassChange]) -> list[str]:
 
 def _class(case_class: str, effect: str) -> str:
     words = {"failed": " (blocks)", "unmeasured": " (leaves it unmeasured)"}
-    return (case_class + words.get(effect, "")) if case_class else "not judged"
+    return (told_class(case_class, effect) + words.get(effect, "")) if case_class else "not judged"
 
 
 def _classes(classes: tuple[ClassChange, ...] | None, width: int) -> list[str]:

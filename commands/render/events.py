@@ -4,11 +4,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from commands.render.words import count, counted, memory, moment, safe, seconds, short
+from commands.render.release.events import RELEASE_WORDS
+from commands.render.words import count, counted, memory, moment, safe, seconds, short, size, told_counts
 from ledger.events import (
     RERUN,
+    Answered,
+    Assumed,
     AttemptRecorded,
     AttemptStarted,
+    AutoRecommended,
     Collected,
     DriverReplaced,
     DriverStarted,
@@ -16,16 +20,16 @@ from ledger.events import (
     LedgerCreated,
     Measured,
     Muted,
+    Parked,
     Placed,
     Planned,
     Quarantined,
+    QuestionAsked,
+    QuestionDeferred,
     RerunsPlanned,
-    ResumeStarted,
     RunFinished,
     RunStarted,
     RunStopped,
-    StepFinished,
-    StepStarted,
     Unknown,
     Unmuted,
     VerdictDecided,
@@ -89,11 +93,13 @@ def _measured(event: Measured) -> str:
 
 
 def _verdict(event: VerdictDecided) -> str:
-    counts = counted(event.counts)
+    counts = counted(told_counts(event.counts, event.blocking))
     return f"{event.verdict} ({event.reason}) by {event.table}" + (f": {counts}" if counts else "")
 
 
 def _quarantined(event: Quarantined) -> str:
+    if event.what == "archive":
+        return f"archive {event.digest[:12]}, {size(event.size_bytes)}, is in {event.place}: {event.reason}"
     lost = sum(sum(stream.tags.values()) for stream in event.lost)
     kept = f"kept up to @{event.kept_sequence}, {count(lost, 'event')} lost"
     return f"{event.what} moved to {event.place} ({event.reason}); {kept}"
@@ -109,6 +115,20 @@ def _muted(event: Muted) -> str:
     return f"{event.mute}: {event.test} until {event.expires}{where}, by {event.owner}: {event.reason}"
 
 
+def _question(event: QuestionAsked | QuestionDeferred | Assumed) -> str:
+    content = event.content
+    return f"{event.question} ({content.impact}) of {content.step}, {content.key}: {content.prompt}"
+
+
+def _question_asked(event: QuestionAsked) -> str:
+    return f"{_question(event)} [{', '.join(option.label for option in event.content.options)}]"
+
+
+def _answered(event: Answered) -> str:
+    said = {"choice": repr(event.choice), "text": f"in words, {event.text!r}"}
+    return f"{event.question} {said.get(event.outcome, event.outcome)}, by {event.by}"
+
+
 def _collected(event: Collected) -> str:
     errors = f", {count(len(event.errors), 'target')} with errors" if event.errors else ""
     # A collection that lists no tests says nothing of how many there are.
@@ -117,15 +137,13 @@ def _collected(event: Collected) -> str:
 
 
 _WORDS: dict[type[Event], Callable[[Any], str]] = {
+    **RELEASE_WORDS,
     LedgerCreated: lambda e: f"ledger {e.ledger_id} of {e.project}, format {e.format_version}",
     RunStarted: _run_started,
     DriverStarted: lambda e: f"term {e.term}, process {e.pid} on {e.host}",
     DriverReplaced: lambda e: (
         f"term {e.term}, process {e.pid} on {e.host}; the driver of term {e.previous_term} {e.reason}"
     ),
-    StepStarted: lambda e: e.step,
-    StepFinished: lambda e: f"{e.step}: {e.outcome}",
-    ResumeStarted: lambda e: f"from {e.step}, number {e.number}, {count(len(e.owed), 'job')} owed",
     RunStopped: lambda e: e.reason,
     RunFinished: lambda e: e.verdict,
     Collected: _collected,
@@ -139,5 +157,11 @@ _WORDS: dict[type[Event], Callable[[Any], str]] = {
     RerunsPlanned: _reruns_planned,
     Muted: _muted,
     Unmuted: lambda e: f"{e.mute} by {e.by}: {e.reason}",
+    QuestionAsked: _question_asked,
+    QuestionDeferred: lambda e: f"{_question(e)} ({e.reason})",
+    Assumed: lambda e: f"{_question(e)} {e.choice!r} ({e.reason})",
+    Answered: _answered,
+    AutoRecommended: lambda e: f"{e.question} {e.choice!r}: nobody answered in time",
+    Parked: lambda e: f"{e.question}: nobody answered in time, and the run waits",
     Unknown: lambda e: f"an event of a newer version ({e.tag}, version {e.version})",
 }

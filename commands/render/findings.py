@@ -21,7 +21,7 @@ def report_lines(report: Report, width: int) -> list[str]:
     what = f"{count(report.events, 'event')} in {count(report.streams, 'stream')}{evidence}"
     lines = [] if report.sound else [""]
     if report.sound:
-        lines += wrapped(f"whole: {what} were verified", width, _INDENT)
+        lines += wrapped(f"whole: verified {what}", width, _INDENT)
     else:
         found = count(sum(report.counts.values()), "finding")
         lines += wrapped(f"damaged: {found} in {what} ({counted(report.counts)})", width, _INDENT)

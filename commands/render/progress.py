@@ -8,6 +8,9 @@ from ledger.events import AttemptRecorded, GatePolicy
 from projections.gate.remaining import Remaining
 from projections.gate.shards import GateView, ShardSide
 
+WAITS_FOR_ROOM = "waits for room on this machine"
+"""Where an attempt stands that found no room yet, which is no trouble of its tests."""
+
 
 class Change(NamedTuple):
     """The start or the end of an attempt; the first three name it, `words` tell it."""
@@ -37,8 +40,15 @@ def _outcome(record: AttemptRecorded, *, again: bool) -> str:
     ran = f" after {took}" if record.duration_seconds else ""
     if record.cause == "stopped":
         return f"stopped{ran}"
+    if _waits_for_room(record):
+        return f"{WAITS_FOR_ROOM}: {record.detail}" if record.detail else WAITS_FOR_ROOM
     what_next = "will be tried again" if again else "no rounds are left"
     return f"unmeasured{ran} ({record.cause or 'some targets'}), {what_next}"
+
+
+def _waits_for_room(record: AttemptRecorded) -> bool:
+    """Whether the attempt was only put off: it used up no round, and is started as soon as there is room."""
+    return record.cause == "no-room" and not record.counted
 
 
 def time_left(remaining: Remaining) -> str:
@@ -57,7 +67,7 @@ def standing(side: ShardSide, policy: GatePolicy) -> str:
     if status == "running":
         return f"running, attempt {len(side.attempts)}" if record else "running"
     if status == "owed":
-        return "will be tried again"
+        return WAITS_FOR_ROOM if record and _waits_for_room(record) else "will be tried again"
     if status == "unmeasured":
         return f"unmeasured ({record.cause or 'some targets'})" if record else status
     return counted(record.counts) or "done" if record else "waiting"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from commands.render.words import clipped, count, counted, memory, moment, safe, seconds, wrapped
+from commands.render.words import clipped, count, counted, memory, moment, safe, seconds, told_counts, wrapped
 from ledger.events import JudgedCase
 from ledger.values import Digest
 from projections.run.story import RunStory, StoryAttempt, StoryDriver, StoryTurn, StoryVerdict, Told
@@ -34,7 +34,7 @@ def _headline(story: RunStory) -> str:
     standing = next((verdict for verdict in story.verdicts if not verdict.superseded), None)
     if standing is None:
         return f"{story.state}: nothing is decided"
-    return f"{standing.verdict}: {counted(standing.counts) or standing.reason}"
+    return f"{standing.verdict}: {counted(told_counts(standing.counts, standing.blocking)) or standing.reason}"
 
 
 def _compared(story: RunStory) -> Iterable[str]:
@@ -131,10 +131,11 @@ def _attempt(attempt: StoryAttempt, width: int) -> Iterable[str]:
 
 def _verdict(verdict: StoryVerdict, width: int) -> Iterable[str]:
     superseded = ", set aside by a later resumption" if verdict.superseded else ""
+    counts = counted(told_counts(verdict.counts, verdict.blocking))
     rule = f"by {verdict.table} under policy version {verdict.policy}"
     yield from wrapped(f"verdict    {verdict.verdict} ({verdict.reason}) {rule}{superseded}", width, _COLUMN)
     yield from wrapped(f"{_COLUMN}{_by(verdict.told)}", width, _COLUMN)
-    yield from wrapped(f"{_COLUMN}{counted(verdict.counts) or 'no cases'}; {_named(verdict.classes)}", width, _COLUMN)
+    yield from wrapped(f"{_COLUMN}{counts or 'no cases'}; {_named(verdict.classes)}", width, _COLUMN)
     yield from _cases("blocks", verdict.blocking, width)
     yield from _cases("unmeasured", verdict.unmeasured, width)
 

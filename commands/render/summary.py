@@ -5,11 +5,12 @@ from datetime import datetime
 
 from commands.causes import CAUSES
 from commands.render.progress import time_left
-from commands.render.words import clipped, count, moment, safe, seconds, short, wrapped
+from commands.render.words import clipped, count, moment, safe, seconds, short, told_counts, wrapped
 from ledger.events import JudgedCase, MuteUsed
 from projections.run.summary import RunSummary, SummaryOwed, SummarySide
 
 MOST_ENTRIES = 20
+MOST_FLAKY = 5
 CLASS_ORDER = (
     "introduced", "new-test-failing", "vanished", "newly-skipped", "unmeasured", "unresolved",
     "interference", "flaky", "muted", "preexisting", "fixed", "passed",
@@ -52,7 +53,7 @@ def headline(summary: RunSummary) -> str:
         return f"failed: {count(len(summary.blocking), 'case')} that the candidate broke{also}"
     if summary.verdict == "unmeasured":
         return f"unmeasured: {_unmeasured_headline(summary)}"
-    done = f"{summary.progress.completed} of {summary.progress.total} jobs done"
+    done = f"{summary.progress.completed} of {count(summary.progress.total, 'job')} done"
     if summary.state == "running":
         return f"running: {done}"
     if summary.state == "open":
@@ -129,7 +130,8 @@ def _cases(summary: RunSummary, width: int) -> Iterable[str]:
     if summary.counts:
         known = [name for name in CLASS_ORDER if name in summary.counts]
         others = sorted(set(summary.counts) - set(known))
-        cases = ", ".join(f"{summary.counts[name]} {name}" for name in (*known, *others))
+        counts = told_counts({name: summary.counts[name] for name in (*known, *others)}, summary.blocking)
+        cases = ", ".join(f"{number} {name}" for name, number in counts.items())
         yield ""
         yield from wrapped(f"cases      {cases}", width, _COLUMN)
     if summary.blocking:
@@ -139,6 +141,22 @@ def _cases(summary: RunSummary, width: int) -> Iterable[str]:
         yield from ("", "what could not be measured")
         yield from _unmeasured(summary.unmeasured, width)
     yield from _failing_otherwise(summary.muted, width)
+    yield from _flaky(summary, width)
+
+
+def _flaky(summary: RunSummary, width: int) -> Iterable[str]:
+    """What failed and passed is worth a look, although it does not block."""
+    number = summary.counts.get("flaky", 0) - sum(case.case_class == "flaky" for case in summary.blocking)
+    if number <= 0:
+        return
+    yield from ("", "failed and then passed")
+    for case in summary.flaky[:MOST_FLAKY]:
+        yield f"  flaky: {safe(case.test)}"
+        if case.line:
+            yield clipped(f"{_INDENT}{safe(case.line)}", width)
+    if left := number - len(summary.flaky[:MOST_FLAKY]):
+        more = f"and {left} more" if summary.flaky else count(left, "case")
+        yield f"  ... {more}: ledger query classes {summary.run} --where case_class=flaky"
 
 
 def _failing_otherwise(muted: Sequence[MuteUsed], width: int) -> Iterable[str]:

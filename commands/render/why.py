@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from commands.causes import CAUSES, NOTES
-from commands.render.words import safe, seconds, wrapped
+from commands.render.words import count, safe, seconds, told_class, wrapped
 from ledger.values import Digest
 from projections.gate.why import Why, WhyAttempt
 
@@ -21,7 +21,7 @@ def why_lines(why: Why, logs: Mapping[Digest, Sequence[str]], width: int) -> lis
 
     `logs` are the last lines of the output of those attempts that left something unmeasured.
     """
-    lines = [f"{why.case_class}: {safe(why.test)}", _EFFECTS[why.effect], ""]
+    lines = [f"{told_class(why.case_class, why.effect)}: {safe(why.test)}", _EFFECTS[why.effect], ""]
     for line in _reasons(why):
         lines += wrapped(line, width, _COLUMN)
     for attempt in why.attempts:
@@ -33,7 +33,8 @@ def _reasons(why: Why) -> Iterable[str]:
     if why.rule:
         candidate, baseline, *rerun = why.rule.split(" x ")
         again = "".join(f", run again {state}" for state in rerun)
-        yield f"rule       candidate {candidate}, baseline {baseline}{again} -> {why.case_class} ({why.table})"
+        told = told_class(why.case_class, why.effect)
+        yield f"rule       candidate {candidate}, baseline {baseline}{again} -> {told} ({why.table})"
     if why.mute:
         yield f"muted      {why.mute}: `ledger mutes` says by whom, why and until when"
     if why.note:
@@ -55,7 +56,7 @@ def _attempt(attempt: WhyAttempt, width: int) -> Iterable[str]:
     lines = attempt.message.splitlines()
     # A test says last what went wrong, so a message that is too long loses its beginning.
     if len(lines) > MOST_MESSAGE_LINES:
-        yield f"    ({len(lines) - MOST_MESSAGE_LINES} lines before; --json has them)"
+        yield f"    ({count(len(lines) - MOST_MESSAGE_LINES, 'line')} before; --json has them)"
     yield from _quoted(lines[-MOST_MESSAGE_LINES:])
 
 

@@ -2,7 +2,9 @@
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from ledger.events import JudgedCase
 
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -56,6 +58,13 @@ def memory(memory_bytes: int) -> str:
     return f"{round(mebibytes)} MiB" if mebibytes < 1024 else f"{mebibytes / 1024:.1f} GiB"
 
 
+def size(size_bytes: int) -> str:
+    """How large files are, in the unit that matters: an archive may hold a few bytes."""
+    if size_bytes < 1 << 10:
+        return count(size_bytes, "byte")
+    return f"{round(size_bytes / (1 << 10))} KiB" if size_bytes < 1 << 20 else memory(size_bytes)
+
+
 def moment(time: str) -> str:
     """A stored time, to the second."""
     return time[:19].replace("T", " ") + " UTC" if time else "?"
@@ -64,6 +73,21 @@ def moment(time: str) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """`1 test`, `2 tests`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def told_class(case_class: str, effect: str) -> str:
+    """The name of a class, for people: tests that are gone may block or not, and the name alone does not tell which."""
+    return "vanished (shown)" if case_class == "vanished" and effect == "none" else case_class
+
+
+def told_counts(counts: Mapping[str, int], blocking: Iterable[JudgedCase]) -> dict[str, int]:
+    """The counts per class, for people, in their order: those of `vanished` by what they do to the verdict."""
+    blocks = sum(case.case_class == "vanished" for case in blocking)
+    told: dict[str, int] = {}
+    for name, number in counts.items():
+        parts = {"vanished": blocks, "vanished (shown)": number - blocks} if name == "vanished" else {name: number}
+        told |= {part: many for part, many in parts.items() if many}
+    return told
 
 
 def counted(counts: Mapping[str, int]) -> str:

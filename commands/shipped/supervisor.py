@@ -143,14 +143,15 @@ def utc_now() -> str:
 class Output:
     """The output file. The command writes to it directly: that is fast, and it needs no living supervisor."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tail_bytes: int | None = None) -> None:
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._tail_bytes = OUTPUT_TAIL_BYTES if tail_bytes is None else tail_bytes
         self._free_to = OUTPUT_HEAD_BYTES
         self._allocate = getattr(ctypes.CDLL(None), "fallocate", None)
 
     def free(self) -> None:
         """While the command writes, give back the disk space of what will be dropped, if the file system can."""
-        free_to = os.fstat(self.handle).st_size - OUTPUT_TAIL_BYTES
+        free_to = os.fstat(self.handle).st_size - self._tail_bytes
         if self._allocate and free_to - self._free_to > OUTPUT_LIMIT_BYTES - OUTPUT_HEAD_BYTES:
             area = ctypes.c_int64(self._free_to), ctypes.c_int64(free_to - self._free_to)
             self._allocate(self.handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, *area)
@@ -160,7 +161,7 @@ class Output:
         """Drop the middle of an output beyond its limit; nothing may write to it any more."""
         size = os.fstat(self.handle).st_size
         if size > OUTPUT_LIMIT_BYTES:
-            tail = os.pread(self.handle, OUTPUT_TAIL_BYTES, size - OUTPUT_TAIL_BYTES)
+            tail = os.pread(self.handle, self._tail_bytes, size - self._tail_bytes)
             dropped_bytes = size - OUTPUT_HEAD_BYTES - len(tail)
             os.ftruncate(self.handle, OUTPUT_HEAD_BYTES)
             os.write(self.handle, b"\n[ledger: %d bytes of output were dropped here]\n" % dropped_bytes + tail)
@@ -203,6 +204,12 @@ class Driver:
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
         self._poll.register(0, select.POLLIN)
+        self._attended: dict[int, Callable[[], bool]] = {}
+
+    def attend(self, handle: int, action: Callable[[], bool]) -> None:
+        """While waiting, do this whenever the file can be read, until it says that there is nothing more to come."""
+        self._attended[handle] = action
+        self._poll.register(handle, select.POLLIN)
 
     def wait(self, seconds: float) -> str | None:
         """Sleep until something happens, at most this long; `stopped` or `driver-died` when it was that."""
@@ -211,6 +218,9 @@ class Driver:
             if handle == self._wake:
                 if signal.SIGTERM in os.read(self._wake, 4096):
                     asked = "stopped"
+            elif handle in self._attended:
+                if not self._attended[handle]():
+                    self._poll.unregister(handle)
             else:
                 # One word from the driver is final; its end of the pipe would wake us up for ever.
                 self._poll.unregister(0)
@@ -271,21 +281,30 @@ class Supervision:
                     os._exit(1)
 
         with contextlib.ExitStack() as opened:
-            apart = self._job.get("stdout_file")
-            stdout = self._output.handle
-            if apart:
-                stdout = os.open(os.path.join(self._directory, apart), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                opened.callback(os.close, stdout)
+            stdout, stderr = self._streams(opened)
             return subprocess.Popen(
                 self._job["argv"],
                 cwd=self._job["directory"],
-                env={**self._job["environment"], **marks(self._job["name"], self._directory)},
+                env={**self._environment(), **marks(self._job["name"], self._directory)},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
-                stderr=self._output.handle,
+                stderr=stderr,
                 start_new_session=True,
                 preexec_fn=die_with_supervisor,
             )
+
+    def _environment(self) -> dict[str, str]:
+        """The variables of the command, without the marks."""
+        return dict(self._job["environment"])
+
+    def _streams(self, opened: contextlib.ExitStack) -> tuple[int, int]:
+        """Where the command writes its standard output and its errors; `opened` closes our ends of that later."""
+        apart = self._job.get("stdout_file")
+        if not apart:
+            return self._output.handle, self._output.handle
+        stdout = os.open(os.path.join(self._directory, apart), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        opened.callback(os.close, stdout)
+        return stdout, self._output.handle
 
     def _watch(self, command: int, began: float) -> str | None:
         """Wait until the command exits (None), or until it has to be ended (why)."""
@@ -373,7 +392,7 @@ def has_exited(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def main(directory: str) -> int:
+def main(directory: str, kind: type[Supervision] = Supervision) -> int:
     """Supervise the job of this attempt directory, an absolute path without links; the exit status."""
     try:
         # The lock is never released by hand: it ends with this process, and so says that it has ended.
@@ -384,7 +403,7 @@ def main(directory: str) -> int:
             job = json.load(file)
         record = {"supervisor": identity(os.getpid())}
         write_json(os.path.join(directory, "supervisor.json"), record, durable=False)
-        supervision = Supervision(directory, job)
+        supervision = kind(directory, job)
     except OSError as error:
         with contextlib.suppress(OSError):  # A full disk has no room for this either.
             os.write(2, f"nothing was run: {error}\n".encode())

@@ -24,11 +24,13 @@ class LostEvents(Struct, frozen=True, kw_only=True):
 class Quarantined(Event, frozen=True, kw_only=True):
     """Something was moved aside, whole: what, to which place in the ledger's directory, and why.
 
+    An archive of a release is told of in the stream of the release; nothing of it was lost.
+
     `digest` and `size_bytes` are those of the file that was moved. For a ledger file, `kept_sequence` is the last event
     that was kept, and `lost` are the events after it.
     """
 
-    what: Literal["ledger"]
+    what: Literal["ledger", "archive"]
     place: str
     digest: Digest
     size_bytes: int

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import TypeVar, get_args, get_type_hints
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ledger.values import Digest, EvidenceDigest
 
@@ -51,4 +51,4 @@ def evidence_fields(event_type: type[Event]) -> tuple[str, ...]:
 def evidence_of(event: Event) -> tuple[Digest, ...]:
     """The evidence that an event names."""
     values = (getattr(event, name) for name in evidence_fields(type(event)))
-    return tuple(value for value in values if value is not None)
+    return tuple(value for value in values if value is not None and value is not UNSET)

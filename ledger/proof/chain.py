@@ -11,7 +11,7 @@ from datetime import datetime
 from ledger.codec import decode_stored
 from ledger.errors import LedgerDamaged
 from ledger.events import STREAM, Event, LedgerCreated, RunStarted, Unknown
-from ledger.events.base import evidence_fields
+from ledger.events.base import evidence_of
 from ledger.proof.evidence import NamedEvidence
 from ledger.proof.file import Unreadable
 from ledger.proof.findings import Finding, Note
@@ -113,10 +113,8 @@ class Chain:
         if header.message and header.message != self._message:
             self._message = header.message
             named.add(header.message, sequence)
-        for field in evidence_fields(type(event)):
-            digest = getattr(event, field)
-            if digest is not None:
-                named.add(digest, sequence)
+        for digest in evidence_of(event):
+            named.add(digest, sequence)
 
     def _explain(self, row: StoredRow, header: Header, event: Event) -> None:
         """Tell what is wrong with a row that is an event: by its own bytes, by its columns, by its place."""

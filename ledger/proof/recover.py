@@ -91,7 +91,7 @@ def _plan(ledger_file: Path, stamp: Stamp) -> Receipt:
     report = verify(ledger_file, None, gathered)
     if gathered.count == 0:
         raise NothingToRecover(
-            f"{ledger_file} is whole: {report.events} events were verified",
+            f"{ledger_file} is whole: every event up to @{report.events} was verified",
             "evidence that is damaged or missing is measured again: `ledger verify` names it",
         )
     _refuse_newer(ledger_file, report)
@@ -213,7 +213,7 @@ def _require_sound(rebuilt: Path, events: int) -> None:
     gathered = _Gathered()
     report = verify(rebuilt, None, gathered)
     if not report.sound or report.events != events:
-        raise LedgerDamaged(f"the new file {rebuilt} does not verify: {report.counts}, {report.events} events")
+        raise LedgerDamaged(f"the new file {rebuilt} does not verify: {report.counts}, up to @{report.events}")
     for suffix in (_LOG, _INDEX_OF_LOG):
         # Everything is in the file itself; under its new name these would belong to nothing.
         _side_file(rebuilt, suffix).unlink(missing_ok=True)

@@ -60,7 +60,7 @@ def _frames(file: BinaryIO, header: bytes) -> Tail:
         reached, last, sums = reached and fits, frames if ours else last, frame_sums
         if fits and pages_after_commit:
             committed, lost_commits = (frames, 0) if reached else (committed, lost_commits + 1)
-    damage = f"{lost_commits} commits of the write-ahead log lie behind a damaged frame" if lost_commits else ""
+    damage = f"commits of the write-ahead log behind a damaged frame: {lost_commits}" if lost_commits else ""
     return Tail(committed, max(0, last - committed), damage)
 
 

@@ -158,7 +158,7 @@ def _decisions(views: RunViews) -> dict[str, str]:
 
 def _inventory(views: RunViews, side: str) -> str:
     collected = next((one for one in views.gate.inventories.values() if one.side == side), None)
-    return f"{collected.cases} cases in {collected.targets} targets" if collected else ""
+    return f"cases {collected.cases}, targets {collected.targets}" if collected else ""
 
 
 def _usage(views: RunViews) -> dict[str, Usage]:

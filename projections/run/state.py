@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from ledger.events import (
     DriverReplaced,
@@ -35,7 +35,8 @@ class Driver(Struct, frozen=True):
 class RunView(Struct):
     """One run. `status` is open from its start until it is stopped or finished; whether a driver is alive is a lock's
     answer, not an event's. `steps` maps each step to its last outcome, "running" or None. `resumes` counts.
-    `position` and `sequence` are those of the last event taken in."""
+    `resumed_at` is the position of the last resume, 0 before one. `position` and `sequence` are those of the last event
+    taken in."""
 
     run: str = ""
     status: RunStatus = "unknown"
@@ -47,6 +48,7 @@ class RunView(Struct):
     verdict: Verdict | None = None
     stop_reason: str = ""
     resumes: int = 0
+    resumed_at: int = 0
     position: int = 0
     sequence: int = 0
 
@@ -89,7 +91,8 @@ def _step_finished(view: RunView, event: StepFinished, recorded: RecordedEvent) 
 
 def _resumed(view: RunView, event: ResumeStarted, recorded: RecordedEvent) -> None:
     view.resumes, view.status, view.verdict, view.ended_at = event.number, "open", None, ""
-    view.steps[event.step] = "running"
+    view.resumed_at = recorded.header.position
+    view.steps[event.step] = "running" if event.again is UNSET or event.step in event.again else view.steps[event.step]
 
 
 def _stopped(view: RunView, event: RunStopped, recorded: RecordedEvent) -> None:

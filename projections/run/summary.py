@@ -1,11 +1,14 @@
 """The summary of a run: one document that answers where it stands, what decided it and what to do next."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from msgspec import Struct
 
+from ledger.errors import EvidenceDamaged
 from ledger.events import JudgedCase, MuteUsed
-from ledger.values import Commit, Verdict
+from ledger.tables import ClassTable
+from ledger.values import Commit, Digest, Verdict
 from projections.gate.ladder import SAME_CAUSE
 from projections.gate.progress import Progress, gate_progress
 from projections.gate.remaining import Remaining, remaining_time
@@ -47,7 +50,8 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     """Where a run stands. `state` is running, interrupted (its driver is gone), stopped or finished; `verdict` is None
     until it is decided; `counts` is cases per class; `next_command` is what to type next, "" for nothing.
     `remaining` is how long it still takes while it is driven, None when it is not. `muted` are the mutings that kept
-    cases from blocking. `cut_short` are the codes of why less was tried again than could have been.
+    cases from blocking. `cut_short` are the codes of why less was tried again than could have been. `flaky` are the
+    cases that failed and passed and do not block; () also when their evidence was not asked for, or cannot be read.
 
     `as_of` is "" for now, else the moment in the past that is looked at, in UTC. The state may then also be open: it
     had not ended, and whether its driver was alive is not known."""
@@ -77,10 +81,20 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     remaining: Remaining | None = None
     muted: tuple[MuteUsed, ...] = ()
     cut_short: tuple[str, ...] = ()
+    flaky: tuple[JudgedCase, ...] = ()
 
 
-def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: str = "") -> RunSummary:
-    """The summary at this moment; `alive` says whether the run's lock is held, `as_of` that the moment is past."""
+LoadClasses = Callable[[Digest, type[ClassTable]], ClassTable]
+"""Gives a class table of the evidence. Raises EvidenceDamaged."""
+
+
+def summarize_run(
+    views: RunViews, now: datetime, *, alive: bool | None, as_of: str = "", load: LoadClasses | None = None
+) -> RunSummary:
+    """The summary at this moment; `alive` says whether the run's lock is held, `as_of` that the moment is past.
+
+    Events do not name the cases that do not decide; with `load` the evidence is asked for those that are flaky.
+    """
     run, verdict = views.run, views.gate.verdict
     outstanding = owed_entries(views)
     state = "open" if as_of and run.status == "open" else _state(views, alive)
@@ -110,7 +124,20 @@ def summarize_run(views: RunViews, now: datetime, *, alive: bool | None, as_of: 
         remaining=remaining_time(run, views.gate, now) if state in ("running", "open") and not verdict else None,
         muted=verdict.muted if verdict else (),
         cut_short=_cut_short(views.gate),
+        flaky=_flaky(views.gate, load) if load else (),
     )
+
+
+def _flaky(gate: GateView, load: LoadClasses) -> tuple[JudgedCase, ...]:
+    if gate.verdict is None or "flaky" not in gate.verdict.counts:
+        return ()
+    try:
+        rows = load(gate.verdict.classes, ClassTable).rows
+    except EvidenceDamaged:
+        # Where a run stands can be told without it; whoever asks for the cases themselves is told of the damage.
+        return ()
+    flaky = (row for row in rows if row.case_class == "flaky" and row.effect == "none")
+    return tuple(JudgedCase(row.test.text(), row.case_class, row.line) for row in flaky)
 
 
 def _cut_short(gate: GateView) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -140,3 +140,66 @@ def test_a_tree_that_is_gone_is_no_tree_without_changes(guard: TreeGuard) -> Non
     shutil.rmtree(guard.tree)
     with pytest.raises(GitFailed):
         guard.changes()
+
+
+def test_files_that_tests_may_change_are_not_told_and_still_taken_back(guard: TreeGuard) -> None:
+    lenient, before = guard._replace(may_change=("dir/**", "*.sh")), content(guard.tree)
+    (guard.tree / "dir" / "b.txt").write_text("new")
+    (guard.tree / "run.sh").unlink()
+    assert guard.changes() == ("dir/b.txt", "run.sh")
+    assert lenient.changes() == ()
+    (guard.tree / "a.txt").write_text("new")
+    assert lenient.changes() == ("a.txt",)
+    lenient.restore()
+    assert content(guard.tree) == before
+    assert guard.changes() == ()
+
+
+def test_while_other_tests_run_only_what_they_may_change_is_taken_back(guard: TreeGuard) -> None:
+    lenient = guard._replace(may_change=("dir/b.txt",))
+    for name in ("dir/b.txt", "a.txt", "untracked.txt"):
+        (guard.tree / name).write_text("new")
+    lenient.put_back()
+    assert (guard.tree / "dir" / "b.txt").read_text() == FILES["dir/b.txt"]
+    assert (guard.tree / "a.txt").read_text() == (guard.tree / "untracked.txt").read_text() == "new"
+    guard.put_back()
+    assert guard.changes() == ("a.txt",)
+
+
+def test_what_was_changed_before_the_tests_began_stays_guarded(guard: TreeGuard) -> None:
+    lenient = guard._replace(may_change=("**",))
+    (guard.tree / "version.txt").write_text("2.0\n")
+    assert lenient.changes() == ("version.txt",)
+
+
+def test_a_file_that_is_written_again_while_it_is_taken_back_is_told_before_tests_begin(guard: TreeGuard) -> None:
+    class Disturbed(TreeGuard):
+        def _put_back(self, paths: Iterable[str]) -> None:
+            super()._put_back(paths)
+            (self.tree / "dir" / "b.txt").write_text("again")
+
+    disturbed = Disturbed(*guard._replace(may_change=("dir/*",)))
+    (guard.tree / "dir" / "b.txt").write_text("new")
+    for bring_back in (disturbed.put_back, disturbed.restore):
+        with pytest.raises(GitFailed, match=r"dir/b\.txt"):
+            bring_back()
+
+
+def test_what_lies_behind_a_link_that_tests_made_is_left_alone(guard: TreeGuard, tmp_path: Path) -> None:
+    before, outside = content(guard.tree), tmp_path / "outside"
+    outside.mkdir()
+    (outside / "b.txt").write_text("precious")
+    shutil.rmtree(guard.tree / "dir")
+    (guard.tree / "dir").symlink_to(outside)
+    assert guard.changes() == ("dir/b.txt",)
+    guard.restore()
+    assert content(guard.tree) == before
+    assert (outside / "b.txt").read_text() == "precious"
+
+
+def test_a_file_in_the_place_of_a_directory_is_taken_away(guard: TreeGuard) -> None:
+    before = content(guard.tree)
+    shutil.rmtree(guard.tree / "dir")
+    (guard.tree / "dir").write_text("no directory")
+    guard.restore()
+    assert content(guard.tree) == before

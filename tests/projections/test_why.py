@@ -45,6 +45,17 @@ def test_the_exact_name_is_meant_although_other_names_contain_it() -> None:
     assert matching(table, "c.py") == []
 
 
+def test_a_name_as_its_runner_writes_it_is_meant_and_nothing_is_guessed_between_two() -> None:
+    escaped, name, twin = TestId("a.py", ("t",), "x::[1]"), TestId("a.py", ("t[2]",)), TestId("a.py", ("t",), "2")
+    table = ClassTable(table="classes/1", rows=tuple(map(row, (escaped, name, twin))))
+    assert [found.test for found in matching(table, "a.py::t[x::[1]]")] == [escaped]
+    assert [found.test for found in matching(table, escaped.text())] == [escaped]
+    assert [found.test for found in matching(table, "x::[1")] == [escaped]
+    assert [found.test for found in matching(table, twin.text())] == [twin]
+    untyped = ClassTable(table="classes/1", rows=(row(name), row(TestId("a.py", (), "t[2]"))))
+    assert [found.test for found in matching(untyped, "a.py::t[2]")] == [name]
+
+
 def test_each_attempt_that_saw_the_target_is_told_with_its_evidence() -> None:
     first = table_of("candidate", {"a.py": File({"t": "failed"})}, {"a.py": "signalled"})
     second = table_of("candidate", {"a.py": File({"t": "rerun"})})

@@ -98,6 +98,12 @@ TABLE = (
         not_ours=STORE_WRITING,
         third_parties=("msgspec", "psutil", "filelock", "platformdirs"),
     ),
+    # A step's process is a job of this machine, with a supervisor of its own.
+    Place(
+        name="commands.effects.steps",
+        ours=(*BELOW_LOOP, "commands.effects", "commands.executors.local", "commands.shipped"),
+        not_ours=STORE_WRITING,
+    ),
     Place(
         name="commands.executors",
         ours=(*BELOW_LOOP, "commands.executors", "commands.shipped"),
@@ -116,9 +122,15 @@ TABLE = (
         Place(name=name, ours=(*BELOW_WIRING, "commands.wiring", *USE_CASES), not_ours=STORE_WRITING)
         for name in USE_CASES
     ),
+    # A step of a release is carried out with the real thing: git, a process, files, a person. None has a second kind.
+    Place(
+        name="commands.releasing",
+        ours=(*BELOW_WIRING, "commands.wiring", "commands.gating", "commands.effects", "commands.releasing"),
+        not_ours=STORE_WRITING,
+    ),
     Place(
         name="commands.cli",
-        ours=(*BELOW_WIRING, "commands.wiring", *USE_CASES, "commands.cli"),
+        ours=(*BELOW_WIRING, "commands.wiring", *USE_CASES, "commands.releasing", "commands.cli"),
         not_ours=STORE_WRITING,
         third_parties=("msgspec", "click", "rich"),
     ),
@@ -126,6 +138,11 @@ TABLE = (
     Place(name="commands.shipped", ours=(), third_parties=()),
     # As a program it has no package around it, and finds its neighbour by its bare name.
     Place(name="commands.shipped.supervisor", ours=("commands.shipped.process_tree",), third_parties=("process_tree",)),
+    Place(
+        name="commands.shipped.step_supervisor",
+        ours=("commands.shipped.redaction", "commands.shipped.supervisor"),
+        third_parties=("redaction", "supervisor"),
+    ),
     Place(name="commands.shipped.pytest_plugin", ours=(), third_parties=("pytest",)),
 )
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 
@@ -29,6 +30,8 @@ FOLDER_FILES_MAX = 12
 LONGER: dict[str, int] = {}
 
 LEFTOVER = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X)\b")
+# What follows a number in a text; for one of it, the text would be wrong.
+COUNTED = re.compile(r" (more )?(tests|cases|targets|failures|shards|jobs|attempts|events|lines|commits)\b")
 MAY_PRINT = ("commands.cli", "commands.shipped")
 
 EVERYTHING = python_sources(*ROOMS)
@@ -107,6 +110,19 @@ def prints(source: Source) -> list[Violation]:
     ]
 
 
+def written_plurals(source: Source) -> list[Violation]:
+    """Each text in which a number stands before a plural: `count` of `commands.render.words` knows both forms."""
+    texts = (node.values for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr))
+    return [
+        Violation(source.path, after.lineno, f"a number before `{found.group().strip()}`")
+        for parts in texts
+        for number, after in pairwise(parts)
+        if isinstance(number, ast.FormattedValue) and isinstance(after, ast.Constant)
+        if not (isinstance(number.value, ast.Name) and number.value.id.isupper())
+        if (found := COUNTED.match(str(after.value)))
+    ]
+
+
 def never_used(sources: tuple[Source, ...]) -> list[Violation]:
     """The modules that no other module imports.
 
@@ -168,6 +184,12 @@ def test_only_the_command_line_prints(source: Source) -> None:
     assert not violations, listing(violations)
 
 
+@pytest.mark.parametrize("source", PRODUCT, ids=by_path)
+def test_a_number_and_its_noun_agree(source: Source) -> None:
+    violations = written_plurals(source)
+    assert not violations, listing(violations)
+
+
 def test_every_module_is_used() -> None:
     violations = never_used(PRODUCT)
     assert not violations, listing(violations)
@@ -211,6 +233,12 @@ def test_a_print_is_found() -> None:
     text = "import json\ndef show():\n    print('seen')"
     assert [one.line for one in prints(Source("commands/loop.py", text))] == [3]
     assert prints(Source("commands/cli/status.py", text)) == []
+
+
+def test_a_written_plural_is_found() -> None:
+    texts = ('f"{n} failures"', 'f"{len(a)} more tests of"', "f\"{count(n, 'test')} in all\"", 'f"{MOST} lines"')
+    found = [bool(written_plurals(Source("commands/loop.py", text))) for text in texts]
+    assert found == [True, True, False, False]
 
 
 def test_a_dead_module_is_found() -> None:

@@ -13,7 +13,9 @@ from typing import Any
 
 from commands.effects import prepare, sides, worktrees
 from commands.effects.locks import OwnedLock
+from commands.effects.release.remote import Remote
 from commands.executors.local import LocalExecutor
+from commands.releasing import command, preparing
 from ledger.evidence import EvidenceStore
 from ledger.store.writer import Writer
 
@@ -31,6 +33,13 @@ STEPS: list[tuple[Any, str]] = [
     (worktrees, "delete_tree"),
     (prepare, "prepare_side"),
     (sides.Workplace, "environment"),
+    (Remote, "create"),
+    (Remote, "fetch"),
+    (preparing, "_claim"),
+    (preparing, "write_manifest"),
+    (preparing, "set_aside"),
+    (preparing, "_record"),
+    (command, "run_step"),
 ]
 
 

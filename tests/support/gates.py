@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import ceil, log2
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -24,14 +25,16 @@ from ledger.events import (
     FailureLine,
     GatePolicy,
     PlannedRerun,
+    RecheckPlanned,
     ResumeStarted,
     VerdictDecided,
 )
 from ledger.tables import CaseRow, Plan, decode_document, encode_document
-from ledger.values import Side
+from ledger.values import Side, TestId
 from projections.registry import RunViews
+from projections.reuse.circumstances import Circumstances
 from projections.run.owed import owed
-from tests.support.makers import COMMITS, RUN, case_table, inventory, record_message, recorded
+from tests.support.makers import COMMITS, RUN, case_row, case_table, inventory, record_message, recorded
 from tests.support.sides import Files, inventory_targets, rows_of
 from tests.support.worlds import FAILS, Mood, World
 
@@ -41,14 +44,20 @@ End = Literal["dies", "blind", "lost", "cut"]
 RERUNS_AT_A_TIME, TRIES_MOST = 4, 8
 CAUSES: dict[End, str] = {"dies": "signalled", "blind": "record-damaged", "lost": "lost", "cut": "driver-died"}
 STEPS_MAX = 3000
+CIRCUMSTANCES = Circumstances(
+    adapter="pytest", runner=("9",), python="3.12", platform="linux", architecture="x86", lock="", distributions=(),
+    environment={},
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The tests of both sides. Each of the `killers` kills every attempt that comes to it.
+    """The tests of both sides. Each of the `killers` kills every attempt that comes to it; when they are `silent`, such
+    an attempt leaves nothing but that it left nothing.
 
     `ends` are how the first attempts of each side of each shard (`shard/side`) end; later ones end well. `moods` are
-    what failing tests of the candidate do when they are run again.
+    what failing tests of the candidate do when they are run again. The `unimportable` targets of the candidate are
+    those that its attempts cannot collect, although its collection can.
     """
 
     candidate: Files
@@ -56,6 +65,8 @@ class Suite:
     killers: Mapping[Side, frozenset[str]] = field(default_factory=dict)
     ends: Mapping[str, tuple[End, ...]] = field(default_factory=dict)
     moods: Mapping[str, Mood] = field(default_factory=dict)
+    silent: bool = False
+    unimportable: frozenset[str] = frozenset()
 
     def files(self, side: Side) -> Files:
         """The files of one side."""
@@ -69,14 +80,26 @@ class Suite:
 
 
 class PureGate:
-    """A run of a gate over a suite; `seed` decides what is left to chance, which no verdict may depend on."""
+    """A run of a gate over a suite; `seed` decides what is left to chance, which no verdict may depend on.
 
-    def __init__(self, suite: Suite, policy: GatePolicy, seed: int = 0) -> None:
-        self.suite, self.policy = suite, policy
+    With `recheck` only a part is measured, and the rest taken from an earlier gate, whose `documents` these are.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        policy: GatePolicy,
+        seed: int = 0,
+        *,
+        recheck: RecheckPlanned | None = None,
+        documents: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.suite, self.policy, self.recheck = suite, policy, recheck
         self.events: list[Event] = []
         self.views = RunViews()
-        self.documents: dict[str, bytes] = {}
+        self.documents: dict[str, bytes] = dict(documents or {})
         self.measured: dict[Side, set[str]] = {"candidate": set(), "baseline": set()}
+        self.circumstances = CIRCUMSTANCES
         self.steps = 0
         self._random = random.Random(seed)
         self._drivers = 0
@@ -88,6 +111,7 @@ class PureGate:
             StartRun(
                 stream=RUN, run=RUN, candidate=COMMITS["candidate"], candidate_ref="HEAD", baseline=COMMITS["baseline"],
                 baseline_ref="v1", baseline_reason="as asked for", dirty=False, policy=self.policy, config="f" * 64,
+                recheck=self.recheck,
             )
         )  # fmt: skip
         self._take()
@@ -181,20 +205,25 @@ class PureGate:
         if tries >= self.policy.rounds:
             assert self.policy.ladder
             assert self.policy.rounds > 1
-            assert tries < TRIES_MOST
             assert event.targets is not None
+            if self.policy.halves:
+                assert tries < TRIES_MOST + 4 * ceil(log2(len(self._all_targets(event))))
+                return
+            assert tries < TRIES_MOST
             assert len(event.targets) == 1 or not set(event.targets) & side.suspects.keys()
 
     def _check_rerun(self, event: AttemptStarted, running: list[AttemptStarted]) -> None:
         rerun = self.views.gate.reruns[event.shard]
         assert len(running) < RERUNS_AT_A_TIME
         assert event.targets == rerun.targets, "a re-run is not as it was planned"
-        assert event.tests == ((rerun.test,) if rerun.kind == "alone" else None)
+        whole = rerun.kind == "bundle" or rerun.test in rerun.targets
+        assert event.tests == (None if whole else (rerun.test,))
         assert not self.views.gate.side(event.shard, event.side).measured, "a re-run that was measured is run again"
 
     def _asked(self, started: AttemptStarted) -> tuple[str, ...]:
-        if started.targets is not None:
-            return started.targets
+        return self._all_targets(started) if started.targets is None else started.targets
+
+    def _all_targets(self, started: AttemptStarted) -> tuple[str, ...]:
         assert self.views.gate.plan is not None
         plan = decode_document(self.documents[self.views.gate.plan.plan], Plan)
         shard = next(shard for shard in plan.shards if shard.shard == started.shard)
@@ -202,7 +231,7 @@ class PureGate:
 
     def _needs_attention(self, target: str) -> bool:
         rows = rows_of(target, self.suite.candidate[target])
-        hidden = self.suite.candidate[target].skipped is not None
+        hidden = self.suite.candidate[target].skipped is not None or target in self.suite.unimportable
         return hidden or any(row.outcome not in ("passed", "xpassed") for row in rows)
 
     def _next_end(self, started: AttemptStarted) -> End | None:
@@ -223,13 +252,17 @@ class PureGate:
         told = end not in ("blind", "lost")
         if not told:
             causes = dict.fromkeys(asked, CAUSES[end or "lost"])
+        silent = self.suite.silent and bool(set(asked) & self.suite.killers.get(started.side, frozenset()))
+        if silent:
+            causes = dict.fromkeys(asked, CAUSES[end or "dies"])
         listed = {target: cause for target, cause in causes.items() if cause is not None}
         measured = tuple(target for target in asked if target not in listed)
-        rows = self._rows(started.side, causes)
+        rows = [] if silent else self._rows(started.side, causes, rerun)
         if rerun is None:
             self.measured[started.side].update(measured)
         else:
-            rows = [self._again(row, rerun, started.side) for row in rows if rerun.test in ("", row.test.text())]
+            whole = rerun.test in ("", *rerun.targets)
+            rows = [self._again(row, rerun, started.side) for row in rows if whole or row.test.text() == rerun.test]
         table = case_table(started.side, causes, rows)
         return record_message(
             started.shard, started.side, started.attempt, measured=len(measured),
@@ -249,12 +282,16 @@ class PureGate:
     def _again(self, row: CaseRow, rerun: PlannedRerun, side: Side) -> CaseRow:
         """What a test reports when it is run again, by its mood."""
         mood = self.suite.moods.get(row.test.text(), "steady")
-        passes = ("flaky", "slow", "interfering") if rerun.kind == "alone" else ("flaky", "slow")
-        if row.outcome in FAILS and side == "candidate" and mood in passes:
+        if row.outcome in FAILS and side == "candidate" and self._passes(row.test.text(), rerun):
             return structs.replace(row, outcome="passed", line="")
         if rerun.kind == "alone" and mood == "dependent" and row.outcome in (*FAILS, "passed", "xpassed"):
             return structs.replace(row, outcome="failed", line="failed: alone")
         return row
+
+    def _passes(self, test: str, rerun: PlannedRerun) -> bool:
+        """Whether a failing test of the candidate passes when it is run again, by its mood."""
+        passes = ("flaky", "slow", "interfering") if rerun.kind == "alone" else ("flaky", "slow")
+        return self.suite.moods.get(test, "steady") in passes
 
     def _reached(self, asked: tuple[str, ...], side: Side, end: End | None) -> int:
         """How many of the targets are measured: those before the first killer, or fewer if the end comes before."""
@@ -265,10 +302,13 @@ class PureGate:
     def _before(self, reached: int, asked: int, end: End | None) -> int:
         return self._random.randrange(min(reached + 1, asked)) if end == "dies" else reached
 
-    def _rows(self, side: Side, causes: Mapping[str, str | None]) -> list[CaseRow]:
+    def _rows(self, side: Side, causes: Mapping[str, str | None], rerun: PlannedRerun | None) -> list[CaseRow]:
         """Every row of what was measured, and some rows of what was not, as a record that breaks off has them."""
-        files = self.suite.files(side)
-        rows = [row for target in causes for row in rows_of(target, files[target])]
+        files, broken = self.suite.files(side), self.suite.unimportable if side == "candidate" else frozenset()
+        rows = []
+        for target in causes:
+            fails = target in broken and not (rerun is not None and self._passes(target, rerun))
+            rows += [case_row(TestId(target), "error")] if fails else rows_of(target, files[target])
         return [row for row in rows if causes[row.test.target] is None or self._random.random() < 0.5]
 
     def _collection(self, started: AttemptStarted, end: End | None) -> RecordAttempt:
@@ -279,7 +319,12 @@ class PureGate:
         files = self.suite.files(started.side)
         held = inventory(started.side, *inventory_targets(files))
         return record_message(
-            COLLECTION, started.side, started.attempt, measured=len(held.targets), inventory=self._store(held)
+            COLLECTION,
+            started.side,
+            started.attempt,
+            measured=len(held.targets),
+            inventory=self._store(held),
+            evidence_key=self._store(self.circumstances),
         )
 
     def _store(self, document: Struct) -> str:

@@ -70,7 +70,7 @@ class Given:
         views = views_of(*self.events)
         before = copy.deepcopy(views)
         first = self._decide(message, views)
-        after, unchanged = ((one.run, one.gate, one.mutes) for one in (views, before))
+        after, unchanged = ((one.run, one.gate, one.mutes, one.questions, one.release) for one in (views, before))
         assert after == unchanged, "a decision changed the views that it was given"
         assert decode_message(encode_message(message)) == message
         again = self._decide(decode_message(encode_message(message)), views)

@@ -22,6 +22,9 @@ from ledger.events import (
     Placed,
     Planned,
     PlannedShard,
+    Question,
+    QuestionAsked,
+    QuestionOption,
     RunStarted,
     StepStarted,
     VerdictDecided,
@@ -269,3 +272,16 @@ def muted(test: str = "a.py::test_a", **changes: Any) -> Muted:
         "mute": "mute-1", "owner": "someone", "reason": "it depends on the weather", "expires": "2030-01-31",
     }  # fmt: skip
     return Muted(test=test, **values | changes)
+
+
+def question(*labels: str, recommended: str = "", **changes: Any) -> Question:
+    """A question of the step `publish` with these options, of which the first is recommended, or that of this label."""
+    named = labels or ("stable", "beta")
+    options = tuple(QuestionOption(label=one, recommended=one == (recommended or named[0])) for one in named)
+    values: dict[str, Any] = {"step": "publish", "key": "channel", "prompt": "Which channel?", "impact": "high"}
+    return Question(options=options, **values | changes)
+
+
+def question_asked(content: Question | None = None, name: str = "question-1", minutes: int = 30) -> QuestionAsked:
+    """People were asked this, or that of `question()`."""
+    return QuestionAsked(question=name, content=content or question(), deadline_minutes=minutes)

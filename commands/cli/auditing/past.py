@@ -4,6 +4,7 @@ import click
 
 from commands.cli.common import at_option, emit_json, emit_lines, home, json_option, run_argument, store_option, width
 from commands.cli.exits import ExitCode
+from commands.cli.show import show_release
 from commands.reconsider import Reconsideration, reconsider
 from commands.render.diff import diff_lines
 from commands.render.replay import reconsidered_lines, replay_lines
@@ -80,7 +81,7 @@ def diff(left: str, right: str, at: str | None, as_json: bool, store: str | None
     What they compared, their rules and verdicts, the tests that were judged otherwise, and what they took.
     """
     with home(store).open_ledger() as opened:
-        both = [_compared(opened, opened.find_run(run), at) for run in (left, right)]
+        both = [_compared(opened, opened.gate_of(opened.find_run(run)), at) for run in (left, right)]
     difference = diff_runs(*both)
     if as_json:
         emit_json(difference)
@@ -104,8 +105,11 @@ def show(run: str, at: str | None, as_json: bool, store: str | None) -> ExitCode
 
     What was compared and why, under which rules, who drove it, every attempt with its evidence, and every verdict.
     """
-    with home(store).open_ledger() as opened:
+    place = home(store)
+    with place.open_ledger() as opened:
         name = opened.find_run(run)
+        if opened.is_release(name):
+            return show_release(place, name, at, as_json)
         story = tell_story(opened.known_events(name, opened.past(name, at)))
     if as_json:
         emit_json(story)

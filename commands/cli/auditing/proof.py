@@ -7,6 +7,7 @@ import click
 from commands.cli.common import emit_json, emit_lines, emit_pieces, home, json_option, json_text, store_option, width
 from commands.cli.exits import ExitCode
 from commands.render.findings import finding_lines, receipt_lines, report_lines
+from commands.render.words import count
 from ledger.proof.findings import Finding, Report, parse_head
 from ledger.store.api import EVIDENCE
 
@@ -77,7 +78,7 @@ class _TextOutput:
     def progress(self, events: int) -> None:
         """Tell how many events were verified."""
         if self._counting:
-            click.echo(f"\rverified {events} events", nl=False, err=True)
+            click.echo(f"\rverified {count(events, 'event')}", nl=False, err=True)
 
     def end(self, report: Report) -> None:
         """Tell what came of it."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from commands.cli.common import at_option, emit_lines, emit_pieces, home, store_option
+from commands.cli.common import at_option, emit_lines, emit_pieces, home, store_option, terminal_width
 from commands.cli.exits import ExitCode
 from commands.querying import Answer, ask
 from commands.render.rows import csv_pieces, json_lines, json_pieces, table_lines
@@ -41,12 +41,13 @@ def query(
     """The rows of VIEW: of one run, the latest unless RUN says otherwise; runs, targets, outcomes and flaky are of all
     runs unless RUN names one.
 
-    A table may shorten what it shows; the other formats are exact. `ledger schema VIEW` describes the columns.
+    A table may shorten what it shows, and one that is wider than the terminal is shown row by row; the other formats
+    are exact. `ledger schema VIEW` describes the columns.
     """
     wanted = find_query(view)
     with home(store).open_ledger() as opened, ask(opened, wanted, run, conditions, at) as answer:
         if form == "table" and not as_json:
-            for line in table_lines(wanted.row_type.__struct_fields__, answer.rows):
+            for line in table_lines(wanted.row_type.__struct_fields__, answer.rows, terminal_width()):
                 emit_lines([line])
         else:
             emit_pieces(_pieces(answer, "json" if as_json else form))

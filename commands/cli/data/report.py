@@ -12,14 +12,14 @@ from msgspec import structs
 from commands.cli.common import at_option, emit_pieces, home, run_argument, say, store_option
 from commands.cli.exits import ExitCode
 from commands.render.reports.report import Report
-from commands.wiring import OpenLedger
+from commands.wiring import Home, OpenLedger
 from ledger.errors import LedgerError
 from projections.queries.rows import RunSource
 from projections.queries.tries import tried_cases
 from projections.run.moment import Past
 from projections.run.summary import summarize_run
 
-FORMATS = ("markdown", "junit", "github", "jsonl")
+FORMATS = ("markdown", "junit", "github", "jsonl", "notes")
 
 
 class NothingToReport(LedgerError):
@@ -55,17 +55,48 @@ def report(run: str, form: str, as_json: bool, output: Path | None, at: str | No
       junit     one merged file: red where the gate did not pass
       github    a job summary; annotations go to standard error
       jsonl     a header, then every case with every attempt at it
+      notes     for the notes of a release: what was waived, known issues, tests that fail as before
+
+    Of a release, the newest gate is reported.
 
     The exit code is 0 whatever the verdict is. Without a verdict everything that exists is marked as unmeasured.
     """
-    with home(store).open_ledger() as opened:
-        name = opened.find_run(run)
-        pieces = _pieces(_report(opened, name, opened.past(name, at)), "jsonl" if as_json else form)
+    place = home(store)
+    with place.open_ledger() as opened:
+        name, release = _gate_of(opened, opened.find_run(run), at)
+        if form == "notes" and not as_json:
+            pieces: Iterable[str] = _notes(place, opened, release, name, at)
+        else:
+            pieces = _pieces(_report(opened, name, opened.past(name, at)), "jsonl" if as_json else form)
         if output is None:
             emit_pieces(pieces)
         else:
             _write(output, pieces)
     return ExitCode.PASSED
+
+
+def _gate_of(opened: OpenLedger, run: str, at: str | None) -> tuple[str, str]:
+    """The gate that is reported, and the release that it is a step of ("" for none). Raises NothingToReport."""
+    if not opened.is_release(run):
+        return run, opened.release_of(run)
+    steps = opened.views(run, opened.past(run, at)).release.steps.values()
+    gates = [one for state in steps for one in state.attempts if one.gate and one.outcome is not None]
+    if not gates:
+        raise NothingToReport(
+            f"release {run} has no gate that has ended", f"`ledger status {run}` says where it stands"
+        )
+    return gates[-1].gate, run
+
+
+def _notes(place: Home, opened: OpenLedger, release: str, gate: str, at: str | None) -> Iterable[str]:
+    from commands.cli.releasing.told import summary_of
+    from commands.render.release.notes import notes_pieces
+
+    if not release:
+        raise NothingToReport(f"run {gate} is no release, so it has no notes", "`--format markdown` tells of a gate")
+    table = opened.class_table(opened.views(gate))
+    rows = table.rows if table else ()
+    return notes_pieces(summary_of(place, release, at), (r.test.text() for r in rows if r.case_class == "preexisting"))
 
 
 def _report(opened: OpenLedger, run: str, past: Past | None) -> Report:

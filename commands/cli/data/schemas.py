@@ -17,7 +17,10 @@ from commands.cli.explain import Code
 from ledger.errors import LedgerError
 from ledger.proof.findings import Finding, Report
 from ledger.record import Header
+from ledger.steps import StepGraph
 from ledger.values import Digest
+from projections.release.graph import Contradiction
+from projections.release.summary import ArchiveRow, ReleaseRow
 
 Kind = Literal["event", "row", "document"]
 
@@ -96,6 +99,26 @@ class ExplainDocument(Struct, frozen=True, kw_only=True):
     codes: tuple[Code, ...]
 
 
+class ReleaseListDocument(Struct, frozen=True, kw_only=True):
+    """The releases of a ledger, the newest first."""
+
+    releases: tuple[ReleaseRow, ...]
+
+
+class ReleaseCheckDocument(Struct, frozen=True, kw_only=True):
+    """The steps of the settings, and what in them contradicts itself."""
+
+    steps: StepGraph
+    contradictions: tuple[Contradiction, ...]
+
+
+class ArchivesDocument(Struct, frozen=True, kw_only=True):
+    """The archives of a release: those that were set aside first, the one that counts last."""
+
+    release: str
+    archives: tuple[ArchiveRow, ...]
+
+
 class VerifyDocument(Report, frozen=True, kw_only=True):
     """What `ledger verify --json` prints: every finding, and the report over them."""
 
@@ -151,16 +174,21 @@ def _documents() -> dict[str, type[Struct]]:
     from commands.cli.data.transfer import ExportedArchive, ImportedArchive
     from commands.cli.measures.read import ReadDocument
     from commands.initializing import Written
+    from commands.messages import StartRelease
     from commands.planning_run import PlanAnswer
     from commands.reconsider import Reconsideration
+    from commands.releasing.run import Repair
     from commands.render.reports.jsonl import ReportCase, ReportHeader
     from commands.replay import Report as ReplayReport
     from ledger.backup import Backup
-    from ledger.events import Muted, Unmuted
+    from ledger.events import Answered, Muted, Unmuted
     from ledger.proof.receipt import Receipt
     from projections.gate.why import Why
     from projections.history.needs import Needs
     from projections.people.listing import MuteList
+    from projections.people.question_list import QuestionList
+    from projections.release.resume import ReleasePlan
+    from projections.release.summary import ReleaseSummary
     from projections.run.diff import RunDiff
     from projections.run.resume import ResumePlan
     from projections.run.story import RunStory
@@ -168,6 +196,8 @@ def _documents() -> dict[str, type[Struct]]:
     from projections.run.timing import RunTiming
 
     return {
+        "answer": Answered,
+        "archives": ArchivesDocument,
         "backup": Backup,
         "config": ConfigDocument,
         "diff": RunDiff,
@@ -181,8 +211,15 @@ def _documents() -> dict[str, type[Struct]]:
         "mutes": MuteList,
         "plan": PlanAnswer,
         "query": QueryDocument,
+        "questions": QuestionList,
         "read": ReadDocument,
         "recover": Receipt,
+        "release": ReleaseSummary,
+        "release-check": ReleaseCheckDocument,
+        "release-list": ReleaseListDocument,
+        "release-plan": ReleasePlan,
+        "release-repair": Repair,
+        "release-start": StartRelease,
         "replay": ReplayReport,
         "replay-current": Reconsideration,
         "report-case": ReportCase,

@@ -11,7 +11,7 @@ from commands.cli.common import emit_json, emit_lines, json_option, refuse_both,
 from commands.cli.exits import ExitCode
 from commands.readers.junit.dialects import DIALECTS
 from commands.readers.junit.profiles import PROFILES
-from commands.readers.junit.reading import JUnitVerdict, Reading, TargetReading, Trouble
+from commands.readers.junit.reading import JUnitVerdict, Reading, Report, TargetReading, Trouble
 from ledger.errors import LedgerError
 from ledger.tables import CaseRow
 
@@ -120,7 +120,7 @@ def _read(
     profile: str | None,
 ) -> Reading:
     from commands.executors.api import JobEnd
-    from commands.readers.junit import Expectations, Report, read_reports
+    from commands.readers.junit import Expectations, read_reports
 
     end = JobEnd(
         name="",
@@ -132,9 +132,22 @@ def _read(
         peak_memory_bytes=None,
         memory_method="",
     )
-    files = [Report(name, _Chunks(Path(name)) if Path(name).is_file() else None) for name in reports]
+    files = [_report(name) for name in reports]
     expectations = Expectations(planned=planned or None, root=str(Path.cwd()))
     return read_reports(files, end, expectations, dialect=dialect, profile=profile)
+
+
+def _report(name: str) -> Report:
+    """The report of this name. Only a file is read: a device may never end, and a pipe cannot be read twice."""
+    path = Path(name)
+    if path.is_file():
+        return Report(name, _Chunks(path))
+    kinds = {
+        "directory": path.is_dir(), "device": path.is_char_device() or path.is_block_device(), "pipe": path.is_fifo(),
+        "socket": path.is_socket(),
+    }  # fmt: skip
+    kind = next((name for name, found in kinds.items() if found), "")
+    return Report(name, None, f"it is a {kind}, not a file") if kind else Report(name, None)
 
 
 def _signal_number(text: str) -> int:

@@ -25,7 +25,7 @@ def timing(run: str, target: str | None, at: str | None, as_json: bool, store: s
     """
     target_seconds = _target_seconds(target)
     with home(store).open_ledger() as opened:
-        name = opened.find_run(run)
+        name = opened.gate_of(opened.find_run(run))
         past = opened.past(name, at)
         events = opened.known_events(name, past)
         answer = time_run(events, target_seconds=target_seconds, as_of=past.as_of if past else "")

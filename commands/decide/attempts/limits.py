@@ -44,6 +44,15 @@ def limits_of(entry: Owed, views: RunViews) -> Limits:
     return Limits(reserved, memory_limit, _time_limit(shard, policy, _ended_by(side, "time-limit")))
 
 
+def gets_more_memory(entry: Owed, views: RunViews) -> bool:
+    """Whether a limit of memory ended the newest attempt at what is owed, and the next one may use more."""
+    side = views.gate.side(entry.shard, entry.side)
+    if side.last is None or side.last.cause != "memory-limit":
+        return False
+    before, then = side.attempts[-1].started.memory_limit_bytes, limits_of(entry, views).memory_limit_bytes
+    return bool(before and then is not None and (then == 0 or then > before))
+
+
 def _memory_limit(shard: PlannedShard, planned: int, plan: Planned, policy: GatePolicy, ended: int) -> int:
     placing = policy.placing
     with_headroom = -(-planned * placing.headroom_percent // 100)

@@ -2,8 +2,9 @@
 
 Rules:
 - nothing is run again before everything is settled, and nothing when the policy says so or no test failed.
-- each test of which the failure is new is run again alone once; a collection that failed is not run again: its
-  inventory shows it already.
+- each test of which the failure is new is run again alone once.
+- so is a target that an attempt could not collect, all of it, unless its inventory shows the same already; runs whose
+  policy does not say `ladder/2` run none again.
 - they are planned in windows of at most 32 targets and 64 tests, in byte order; each window comes to its end before the
   next one.
 - when no window is left, the attempts that saw failures which a test alone does not explain are run again as they were.
@@ -16,6 +17,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby, islice
 
+from msgspec import UNSET
+
 from commands.decide.attempts.settled import attempts_settled, reruns_due
 from commands.decide.base import NOTHING, Decided, Documents, Needs
 from commands.decide.verdict import both_sides, evidence_needed, rerun_tables
@@ -24,7 +27,7 @@ from ledger.events import RERUN, AttemptRecorded, PlannedRerun, RerunsPlanned
 from ledger.parts import whole_target
 from ledger.tables import CaseTable, Plan
 from ledger.values import TestId
-from projections.gate.cases import JoinedCase, SideCases, join
+from projections.gate.cases import PROVING, JoinedCase, SideCases, join
 from projections.gate.classes import NEW_FAILURES, judge
 from projections.gate.fingerprint import fingerprint
 from projections.gate.reruns import TestReruns, observed, rows_that_failed_again
@@ -53,7 +56,9 @@ def plan_reruns(message: PlanReruns, views: RunViews, documents: Documents) -> D
         raise Refusal("not-settled", "attempts are still owed or running, so nothing can be run again yet")
     candidate, baseline = both_sides(views, documents)
     origins = _origins(views, documents)
-    failed = [case for case in join(candidate, baseline) if _is_new(case, candidate) and case.test in origins]
+    cases = join(candidate, baseline, proven=views.run.policy.retry is not UNSET)
+    collections = views.run.policy.collections_rerun
+    failed = [case for case in cases if _is_new(case, candidate, collections=collections) and case.test in origins]
     runs = observed(views.gate, rerun_tables(views.gate, documents))
     stopped = SAME_FAILURE if same_failure(runs) else TOO_MANY if len(runs) >= TESTS_MOST else ""
     waiting = [case for case in failed if case.test not in runs]
@@ -71,16 +76,16 @@ def same_failure(runs: Mapping[TestId, TestReruns]) -> bool:
     return most >= SAME_FAILURE_LEAST and 2 * most > len(runs)
 
 
-def _is_new(case: JoinedCase, candidate: SideCases) -> bool:
+def _is_new(case: JoinedCase, candidate: SideCases, *, collections: bool) -> bool:
     return (
-        bool(case.test.path)
-        and case.test in candidate.reported
+        (bool(case.test.path) or (collections and not candidate.uncollected(case.test.target)))
+        and (case.test in candidate.reported or case.test in candidate.proven)
         and judge(case.candidate, case.baseline).case_class in NEW_FAILURES
     )
 
 
 def _origins(views: RunViews, documents: Documents) -> dict[TestId, Origin]:
-    """The newest attempt that measured the target of a test and saw the test fail."""
+    """The newest attempt that saw the test fail, beyond doubt."""
     found: dict[TestId, Origin] = {}
     plan = documents.get(views.gate.plan.plan, Plan) if views.gate.plan else None
     for shard in plan.shards if plan else ():
@@ -95,8 +100,8 @@ def _failures(record: AttemptRecorded | None, documents: Documents) -> Iterator[
     if record is None or record.table is None:
         return
     table = documents.get(record.table, CaseTable)
-    measured = {whole_target(row.target) for row in table.targets if row.cause is None}
-    yield from (row.test for row in table.cases if row.outcome in ("failed", "error") and row.test.target in measured)
+    told = {whole_target(row.target) for row in table.targets if row.cause is None or row.cause in PROVING}
+    yield from (row.test for row in table.cases if row.outcome in ("failed", "error") and row.test.target in told)
 
 
 def _alone(waiting: list[JoinedCase], origins: Mapping[TestId, Origin], views: RunViews) -> Iterator[PlannedRerun]:

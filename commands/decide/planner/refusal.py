@@ -58,7 +58,7 @@ def does_not_fit(memories: Sequence[int], budget: int, number: int, needed: int,
     at_least = f", at least {count(needed, 'shard')}" if needed > number else ""
     return Refusal(
         "plan-does-not-fit",
-        f"{count(len(memories), 'target')} do not fit into {count(number, 'shard')} of {memory(budget)}: "
+        f"{count(len(memories), 'target')} cannot fit into {count(number, 'shard')} of {memory(budget)}: "
         f"together they need {memory(sum(memories))}, the largest {memory(max(memories))}{at_least} ({known})",
         "allow more shards or a larger budget",
     )

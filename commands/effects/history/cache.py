@@ -20,7 +20,7 @@ from ledger.record import RecordedEvent
 from ledger.store.api import Links
 from ledger.store.reader import Reader
 from ledger.tables import CaseTable
-from ledger.values import Digest
+from ledger.values import Digest, TestId
 from projections.history.flaky import FlakyRow, Observation, flaky_rows
 from projections.history.results import OutcomeRow, TargetRow, has_results
 from projections.history.runs import RunRow, run_row
@@ -190,6 +190,14 @@ class History:
     def observations(self, test: str) -> list[Observation]:
         """What all attempts saw of a test; without a variant, of all of its variants."""
         return list(self._guarded(tables.select_test(self._connection, test)))
+
+    def names_written(self, text: str) -> list[str]:
+        """The tests that any attempt saw whose name is this text when nothing in it is escaped."""
+        if not text.isprintable():
+            # SQLite takes no such text; in the names of tests it is always escaped.
+            return []
+        names = self._guarded(tables.select_names_like(self._connection, text))
+        return [name for name in names if TestId.parse(name).plain() == text]
 
     def usage(self) -> Usage:
         """What decisions may be taken on. Raises NewerFormat when a run has events that this version does not know."""

@@ -210,6 +210,12 @@ def select_test(connection: sqlite3.Connection, test: str) -> Iterator[Observati
     )
 
 
+def select_names_like(connection: sqlite3.Connection, text: str) -> Iterator[str]:
+    """The tests whose text form, without the escapes in it, may be this text."""
+    query = "SELECT name FROM tests WHERE replace(name, '\\', '') = replace(?, '\\', '') ORDER BY name"
+    return (name for (name,) in connection.execute(query, (text,)))
+
+
 def _select(connection: sqlite3.Connection, query: str, run: str | None) -> Iterator[tuple[Any, ...]]:
     condition, values = ("", ()) if run is None else ("WHERE a.run = ?", (run,))
     yield from connection.execute(query.format(condition), values)

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -33,12 +34,17 @@ class _Remembered(Struct, frozen=True):
 
 
 class TreeGuard(NamedTuple):
-    """The guard of one worktree of a commit; `git_directory` is that of the repository, `state` a directory of ours."""
+    """The guard of one worktree of a commit; `git_directory` is that of the repository, `state` a directory of ours.
+
+    `may_change` are globs, as git understands them, of tracked files that tests may change. Nobody is told of such a
+    change, but it is taken back as every other is.
+    """
 
     git_directory: Path
     tree: Path
     commit: Commit
     state: Path
+    may_change: tuple[str, ...] = ()
 
     @property
     def is_set(self) -> bool:
@@ -61,25 +67,58 @@ class TreeGuard(NamedTuple):
         temporary.replace(self._file)
 
     def changes(self) -> tuple[str, ...]:
-        """The tracked files that are not as they have to be, in byte order. Raises GitFailed."""
-        known = self._remembered().changed
-        now = {path: _digest(self.tree / path) for path in self._changed()}
-        return tuple(sorted(path for path in now.keys() | known.keys() if now.get(path) != known.get(path)))
+        """The tracked files that tests must not change and that are not as they have to be, in byte order.
+
+        Raises GitFailed.
+        """
+        differing = self._differing(self._remembered())
+        return tuple(sorted(differing - self._changeable() if differing else differing))
 
     def restore(self) -> None:
         """Bring the tree back to how it has to be; what cannot be brought back shows in `changes`. Raises GitFailed.
 
         Files that tests have made go away. What an interpreter compiled stays, unless tracked files had been changed.
         """
-        remembered, changes = self._remembered(), self.changes()
-        ours = [path for path in changes if path not in remembered.changed]
+        remembered = self._remembered()
+        differing = self._differing(remembered)
+        self._put_back(differing - remembered.changed.keys())
+        for path in set(self._others()) - remembered.others:
+            if differing or _COMPILED not in path.split("/"):
+                _remove(self.tree, path)
+        self._require_put_back(differing)
+
+    def put_back(self) -> None:
+        """Bring only those files back that tests may change, for tests that start while others run in the tree: what a
+        test has written must not let it pass when it is run again. Raises GitFailed when that cannot be done."""
+        if self.may_change:
+            changed = self._differing(self._remembered()) & self._changeable()
+            self._put_back(changed)
+            self._require_put_back(changed)
+
+    def _put_back(self, paths: Iterable[str]) -> None:
+        ours = sorted(paths)
         for path in ours:
-            _remove(self.tree / path)
+            _remove(self.tree, path)
         for start in range(0, len(ours), _AT_ONCE):
             self._git("checkout-index", "--force", "--", *ours[start : start + _AT_ONCE])
-        for path in set(self._others()) - remembered.others:
-            if changes or _COMPILED not in path.split("/"):
-                _remove(self.tree / path)
+
+    def _require_put_back(self, changed: Iterable[str]) -> None:
+        """Nobody is told later of a file that tests may change, so it is looked at before they begin."""
+        left = self._changeable().intersection(changed)
+        if left and (left := left & self._differing(self._remembered())):
+            raise GitFailed(f"{min(left)!r} cannot be brought back to its commit", "look at its permissions")
+
+    def _differing(self, remembered: _Remembered) -> set[str]:
+        """The tracked files that are not as they have to be, whether tests may change them or not."""
+        known, now = remembered.changed, {path: _digest(self.tree / path) for path in self._changed()}
+        return {path for path in now.keys() | known.keys() if now.get(path) != known.get(path)}
+
+    def _changeable(self) -> set[str]:
+        """The tracked files that tests may change. What had been changed before they began cannot be brought back."""
+        if not self.may_change:
+            return set()
+        globs = (f":(glob){pattern}" for pattern in self.may_change)
+        return set(self._names("ls-files", "--cached", "-z", "--", *globs)) - self._remembered().changed.keys()
 
     def _remembered(self) -> _Remembered:
         return msgspec.convert(json.loads(self._file.read_bytes()), _Remembered)
@@ -122,9 +161,16 @@ def _digest(path: Path) -> str:
     return sha256(content).hexdigest()
 
 
-def _remove(path: Path) -> None:
-    """Delete a file, a link or a directory, as far as that is possible."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+def _remove(tree: Path, path: str) -> None:
+    """Delete what is at a path of the tree, as far as that is possible: a file, a link or a directory.
+
+    Where tests have put a link or a file in the place of a directory above it, that is what goes: behind a link lie the
+    files of other people.
+    """
+    place = tree
+    for part in path.split("/"):
+        place /= part
+        if place.is_symlink() or not place.is_dir():
+            place.unlink(missing_ok=True)
+            return
+    shutil.rmtree(place, ignore_errors=True)

@@ -14,6 +14,7 @@ from commands.executors.api import JobEnd
 from commands.readers.junit.dialects import Dialect
 from commands.readers.junit.gather import Record
 from commands.readers.junit.reading import Expectations, JUnitVerdict, TargetReading, Trouble
+from commands.render.words import count
 from ledger.values import TestId
 
 
@@ -34,7 +35,7 @@ def exit_contradictions(end: JobEnd, dialect: Dialect, failing: int) -> list[Tro
     """What an ordinary exit code says against the `failing` cases."""
     meaning = _meaning(end, dialect)
     if meaning == "passed" and failing:
-        return [Trouble("exit-contradicts-cases", f"{_told(end, dialect)}, but {failing} failures are reported")]
+        return [Trouble("exit-contradicts-cases", f"{_told(end, dialect)}, but {count(failing, 'failure')} reported")]
     if meaning == "failed" and not failing:
         return [Trouble("exit-contradicts-cases", f"{_told(end, dialect)}, but no failure is reported")]
     return []
@@ -103,7 +104,7 @@ def _own_troubles(record: Record, *, idle: bool) -> Iterator[Trouble]:
     if record.cause:
         yield Trouble(record.cause, record.detail)
     if idle:
-        yield Trouble("only-skipped", f"{record.cases} cases, none of which was executed")
+        yield Trouble("only-skipped", f"{count(record.cases, 'case')}, none of which was executed")
 
 
 def _gaps(record: Record, missing: frozenset[TestId]) -> Iterator[Trouble]:

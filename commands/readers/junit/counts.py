@@ -98,7 +98,7 @@ def disagreement(suite: Suite, profile: Profile) -> str:
         above, below = _allowed(suite, profile, name)
         if not any(one - below <= number <= one + above for one in accepted):
             counted = " or ".join(str(one) for one in sorted(accepted))
-            return f"{_title(suite)} declares {name}={number}, but there are {counted}"
+            return f"{_title(suite)} declares {name}={number}, but holds {counted}"
     return ""
 
 

@@ -82,7 +82,7 @@ def _recognised(reports: Sequence[Report]) -> Dialect:
 def _read(report: Report, gatherer: Gatherer, rows: Rows) -> Gatherer | Trouble:
     """What one report says, or why it cannot be read; in that case it has left nothing behind."""
     if report.chunks is None:
-        return Trouble("report-missing", "there is no such file", report.name)
+        return Trouble("report-missing", report.absent, report.name)
     mark = rows.mark()
     try:
         parse(recoded(report.chunks), gatherer)

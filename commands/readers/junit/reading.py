@@ -16,13 +16,14 @@ JUnitVerdict = Literal["accepted", "failed", "unmeasured"]
 
 
 class Report(Struct, frozen=True):
-    """One report of an attempt: a name for people, and its bytes in pieces, None when there is no such file.
+    """One report of an attempt: a name for people, and its bytes in pieces, None without any; `absent` says why.
 
     The pieces may be asked for twice: for the beginning, and for the whole.
     """
 
     name: str
     chunks: Iterable[bytes] | None
+    absent: str = "there is no such file"
 
 
 class Expectations(Struct, frozen=True, kw_only=True):

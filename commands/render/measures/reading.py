@@ -50,4 +50,4 @@ def _failures(failed: list[CaseRow], width: int) -> Iterable[str]:
     for case in failed[:MOST_FAILURES]:
         yield from wrapped(f"{case.outcome:<11}{case.test.text()}  {safe(case.line)}", width, " " * 11)
     if len(failed) > MOST_FAILURES:
-        yield f"{len(failed) - MOST_FAILURES} more failures; --json has them"
+        yield f"{count(len(failed) - MOST_FAILURES, 'more failure')} (--json has all)"

@@ -43,7 +43,7 @@ def _row(row: MuteRow, found: MuteList, width: int) -> Iterable[str]:
     if row.passes is not None:
         yield f"passed     in {count(row.passes, 'run')} in a row since then"
     if row.proposed:
-        yield f"proposal   ledger unmute {safe(row.mute)} --reason 'passed {row.passes} times in a row'"
+        yield f"proposal   ledger unmute {safe(row.mute)} --reason 'passed {count(row.passes or 0, 'time')} in a row'"
 
 
 def _where(environment: Mapping[str, str]) -> str:

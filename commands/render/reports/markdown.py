@@ -9,7 +9,7 @@ from commands.render.reports.groups import Entry, Group, groups_of
 from commands.render.reports.markup import NAME_CHARACTERS, code
 from commands.render.reports.report import MEANING, Report, what_to_do
 from commands.render.summary import headline
-from commands.render.words import count, moment, short
+from commands.render.words import count, moment, short, told_counts
 from projections.queries.tries import UNDECIDED
 from projections.run.summary import SummarySide
 
@@ -49,8 +49,8 @@ def head(report: Report) -> str:
         lines += ["**There is no verdict yet.** This is what is known so far; nothing of it is a pass.", ""]
     lines.append(f"- run {code(told.run)}" + (f", as of {moment(told.as_of)}" if told.as_of else ""))
     lines += [f"- candidate {_side(told.candidate)}", f"- baseline {_side(told.baseline)}"]
-    if told.counts:
-        lines.append("- cases: " + ", ".join(f"{number} {code(name)}" for name, number in told.counts.items()))
+    if counts := told_counts(told.counts, told.blocking):
+        lines.append("- cases: " + ", ".join(f"{number} {code(name)}" for name, number in counts.items()))
     if told.dirty:
         lines.append("- uncommitted changes of the checkout were not tested")
     if told.next_command:

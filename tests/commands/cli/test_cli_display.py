@@ -18,6 +18,8 @@ def killed(attempt: int = 1, **changed: object) -> Event:
 
 
 DONE = attempt_recorded(duration_seconds=1.5, counts={"passed": 9, "failed": 3, "skipped": 0})
+PUT_OFF = attempt_recorded(cause="no-room", measured=0, counted=False, detail="2 GiB are needed, 1 GiB is left")
+REFUSED = attempt_recorded(attempt=2, cause="no-room", measured=0, detail="2 GiB are needed, 1 GiB is left")
 STOPPED = attempt_recorded(cause="stopped", measured=0, counted=False, duration_seconds=2.0)
 
 
@@ -45,9 +47,22 @@ STOPPED = attempt_recorded(cause="stopped", measured=0, counted=False, duration_
             ],
             "unmeasured (signalled)",
         ),
+        (
+            [STARTED, PUT_OFF],
+            ["started", "waits for room on this machine: 2 GiB are needed, 1 GiB is left"],
+            "waits for room on this machine",
+        ),
+        (
+            [STARTED, killed(), AGAIN, REFUSED],
+            [
+                "started", "unmeasured after 2.0 s (signalled), will be tried again", "started, attempt 2",
+                "unmeasured after 1.5 s (no-room), no rounds are left",
+            ],
+            "unmeasured (no-room)",
+        ),
         ([STARTED, STOPPED], ["started", "stopped after 2.0 s"], "will be tried again"),
     ],
-    ids=["waiting", "running", "done", "owed", "again", "given-up", "stopped"],
+    ids=["waiting", "running", "done", "owed", "again", "given-up", "put-off", "no-room", "stopped"],
 )  # fmt: skip
 def test_a_job_is_told_by_what_comes_of_it(events: list[Event], told: list[str], stands: str) -> None:
     views = views_of(*READY, *events)

@@ -16,7 +16,7 @@ Golden = Callable[[str, str], None]
 
 WIDE, NARROW = 120, 50
 COMMANDS = (
-    "", "config", "diff", "explain", "gate", "init", "log", "mute", "mutes", "plan", "read",
+    "", "answer", "config", "diff", "explain", "gate", "init", "log", "mute", "mutes", "plan", "questions", "read",
     "replay", "resume", "show", "status", "stop", "unmute", "why",
 )  # fmt: skip
 

@@ -144,3 +144,17 @@ def test_a_plan_that_is_interrupted_ends_what_it_started_and_leaves_nothing(tmp_
     assert (ended.code, ended.error_code) == (ExitCode.INTERRUPTED, "interrupted")
     assert processes_below(project.root) == []
     assert project.git("worktree", "list").count("\n") == 0
+
+
+def test_a_name_in_spawn_targets_that_is_no_target_is_told_by_plan_and_gate(tmp_path: Path) -> None:
+    passing = {"tests/test_a.py": "def test_one():\n    pass\n"}
+    spawning = {"ledger.toml": '[plan]\nspawn_targets = ["tests/test_a.py", "tests/test_*.py"]\n'}
+    project = Project.make(tmp_path, passing | spawning, {"README.txt": "Nothing.\n"})
+    warning = "plan.spawn_targets names 'tests/test_*.py', which is no target of the candidate"
+    assert f"note: {warning}" in project.ledger("plan").out.splitlines()
+    for _ in range(2):
+        gate = project.ledger("gate")
+        assert gate.code == ExitCode.PASSED
+        assert gate.err.splitlines().count(warning) == 1
+        assert gate.err.count("plan.spawn_targets") == 1
+    assert project.ledger("replay").code == ExitCode.PASSED

@@ -50,7 +50,8 @@ def test_every_view_has_every_format_and_all_say_the_same(
     ledger: Callable[..., Answer], store: Path, view: str
 ) -> None:
     answers = {
-        form: ledger("query", view, "--store", store, "--format", form) for form in ("json", "jsonl", "csv", "table")
+        form: ledger("query", view, "--store", store, "--format", form, COLUMNS="9999")
+        for form in ("json", "jsonl", "csv", "table")
     }
     assert {answer.code for answer in answers.values()} == {0}
     document = json.loads(answers["json"].out)
@@ -62,6 +63,19 @@ def test_every_view_has_every_format_and_all_say_the_same(
     assert ledger("query", view, "--store", store, "--json").out == answers["json"].out
     assert document["run"] == (None if QUERIES[view].rows is None else RUN)
     msgspec.convert(rows, tuple[QUERIES[view].row_type, ...])  # type: ignore[name-defined]
+
+
+@pytest.mark.parametrize("view", ["runs", "outcomes", "attempts", "classes"])
+def test_a_narrow_terminal_shows_every_row_in_lines_that_fit(
+    ledger: Callable[..., Answer], store: Path, view: str
+) -> None:
+    rows = json.loads(ledger("query", view, "--store", store, "--json").out)["rows"]
+    lines = ledger("query", view, "--store", store, COLUMNS="60").out.splitlines()
+    key = QUERIES[view].row_type.__struct_fields__[0]
+    assert rows
+    assert [line.split()[1] for line in lines if line.startswith(f"{key}  ")] == [row[key] for row in rows]
+    # What cannot be broken, such as a digest, stays whole so that it can be copied.
+    assert all(len(line) <= 60 or len(line.split()) <= 2 for line in lines)
 
 
 def test_conditions_and_moments_choose_rows(ledger: Callable[..., Answer], store: Path) -> None:

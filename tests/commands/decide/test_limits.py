@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from commands.decide.attempts.limits import limits_of
+from commands.decide.attempts.limits import gets_more_memory, limits_of
 from ledger.events import AttemptStarted, GatePolicy, MachinePolicy, PlanPolicy
 from projections.run.owed import Owed
 from tests.support.makers import attempt_recorded, attempt_started, begun, collections, planned, views_of
@@ -65,6 +65,31 @@ def test_limits_follow_from_plan_policy_and_past(
     else:
         wanted_time = deadline * (4 if ends.count("time-limit") == 2 else 2 if "time-limit" in ends else 1)
         assert time_limit == (wanted_time if gate_time == 0 else min(wanted_time, gate_time))
+
+
+@pytest.mark.parametrize(
+    ("planned_memory", "gate_memory", "cause", "had", "more"),
+    [
+        (100 * MIB, 0, "memory-limit", 150 * MIB, True),
+        (100 * MIB, 0, "memory-limit", 300 * MIB, False),
+        (100 * MIB, 0, "lost", 150 * MIB, False),
+        (100 * MIB, 200 * MIB, "memory-limit", 150 * MIB, True),
+        (100 * MIB, 200 * MIB, "memory-limit", 200 * MIB, False),
+        (None, 200 * MIB, "memory-limit", 200 * MIB, False),
+        (None, 0, "memory-limit", 200 * MIB, True),
+        (100 * MIB, 0, "memory-limit", None, False),
+    ],
+)
+def test_more_memory_is_to_be_had_while_the_next_limit_is_higher(
+    planned_memory: int | None, gate_memory: int, cause: str, had: int | None, more: bool
+) -> None:
+    policy = GatePolicy(parallel=2, memory_limit_bytes=gate_memory, machine=MACHINE, plan=PlanPolicy())
+    plan = planned()
+    shard = structs.replace(plan.shards[0], memory_bytes=planned_memory, seconds=1.0)
+    plan = structs.replace(plan, shards=(shard, *plan.shards[1:]), budget_bytes=1000 * MIB)
+    tried = [attempt_started(memory_limit_bytes=had), attempt_recorded(cause=cause, measured=0)]
+    assert not gets_more_memory(ENTRY, views_of(*begun(policy), *collections(), plan))
+    assert gets_more_memory(ENTRY, views_of(*begun(policy), *collections(), plan, *tried)) is more
 
 
 def test_a_run_of_a_program_without_reservations_has_the_limits_of_its_policy() -> None:

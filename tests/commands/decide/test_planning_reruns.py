@@ -81,6 +81,49 @@ def test_what_failed_before_what_is_hidden_and_what_cannot_be_collected_is_not_r
     }  # fmt: skip
 
 
+IMPORTED = {"a.py": File({"t": "passed"}), "b.py": File({"t": "passed", "u": "passed"})}
+HALVES = structs.replace(ON, retry="ladder/2")
+
+
+def unimportable(mood: Mood) -> Suite:
+    """The collection of the candidate finds all of a file, and its attempt cannot import it."""
+    return Suite(IMPORTED, IMPORTED, moods={"b.py": mood}, unimportable=frozenset({"b.py"}))
+
+
+@pytest.mark.parametrize(
+    ("mood", "rule", "kinds"),
+    [
+        ("steady", "failed x passed x failed-again", ["alone"]),
+        ("flaky", "failed x passed x passed-again", ["alone", "bundle"]),
+        ("interfering", "failed x passed x failed-among-others", ["alone", "bundle"]),
+    ],
+)
+def test_what_only_an_attempt_cannot_collect_is_run_again_as_a_whole(mood: Mood, rule: str, kinds: list[str]) -> None:
+    gate = finished(unimportable(mood), HALVES)
+    assert [one.kind for one in planned(gate)] == kinds
+    first, *_ = planned(gate)
+    assert (first.test, first.targets, first.baseline) == ("b.py", ("b.py",), True)
+    started = [one for one in gate.events if isinstance(one, AttemptStarted) and one.shard == "rerun-alone-1"]
+    assert [(one.side, one.targets, one.tests) for one in started] == [
+        ("candidate", ("b.py",), None), ("baseline", ("b.py",), None),
+    ]  # fmt: skip
+    assert rows(gate)["b.py"].rule == rule
+
+
+def test_a_run_of_the_version_before_takes_what_an_attempt_cannot_collect_for_a_failure() -> None:
+    gate = finished(unimportable("flaky"), ON)
+    assert planned(gate) == []
+    assert rows(gate)["b.py"].case_class == "introduced"
+
+
+@pytest.mark.parametrize("policy", [ON, HALVES])
+def test_what_the_collection_could_not_collect_is_never_run_again(policy: GatePolicy) -> None:
+    here = {**IMPORTED, "b.py": File(error="SyntaxError")}
+    gate = finished(Suite(here, IMPORTED, moods={"b.py": "flaky"}), policy)
+    assert planned(gate) == []
+    assert rows(gate)["b.py"].case_class == "introduced"
+
+
 @pytest.mark.parametrize("rerun", ["off", "on"])
 def test_a_gate_without_failures_plans_nothing_and_says_nothing_of_re_runs(rerun: str) -> None:
     good = {"a.py": File({"t": "passed"})}

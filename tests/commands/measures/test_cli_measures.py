@@ -44,6 +44,18 @@ def test_a_document_is_what_its_schema_says(command: str, ledger: Ask, store: Pa
     assert json.loads(msgspec.json.encode(document)) == json.loads(answer.out)
 
 
+def test_what_was_known_of_the_targets_at_a_moment_is_told(ledger: Ask, store: Path) -> None:
+    now = json.loads(ledger("usage", "--store", store, "--json").out)
+    assert json.loads(ledger("usage", "--store", store, "--json", "--at", f"@{now['sequence']}").out) == now
+    newest = max(one["sequence"] for one in now["targets"])
+    then = json.loads(ledger("usage", "--store", store, "--json", "--at", f"@{newest}").out)
+    assert (then["sequence"], then["targets"]) == (newest, now["targets"])
+    before = ledger("usage", "--store", store, "--at", f"@{newest - 1}")
+    assert (before.code, before.error_code) == (ExitCode.UNMEASURED, "nothing-measured")
+    nowhere = ledger("usage", "--store", store, "--at", "#3")
+    assert (nowhere.code, nowhere.error_code) == (ExitCode.USAGE, "moment-unknown")
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer", "code"),
     [

@@ -43,7 +43,9 @@ def causes(project: Project) -> list[tuple[str, bool]]:
 
 def test_a_gate_waits_for_room_and_goes_on_when_another_run_gives_it_back(project: Project, crowd: Machine) -> None:
     with project.started("gate") as gate:
-        wait_until(lambda: project.store.exists() and ("no-room", False) in causes(project), gate.told)
+        wait_until(lambda: "waits for room on this machine: " in gate.told(), gate.told)
+        assert ("no-room", False) in causes(project)
+        assert "unmeasured" not in gate.told()
         crowd.close()
         assert gate.end().code == 0
     recorded = causes(project)

@@ -89,6 +89,33 @@ def test_what_is_refused_leaves_no_trace(
     assert (project.store / "ledger.sqlite").read_bytes() == before
 
 
+def test_a_test_that_is_written_as_its_runner_writes_it_is_named_as_the_ledger_does(
+    tmp_path: Path, mute: Command
+) -> None:
+    tests = {
+        "test_a.py": """
+            import pytest
+
+            @pytest.mark.parametrize("text", ["a::b", "[1]", "plain"])
+            def test_text(text):
+                assert text == "plain"
+            """
+    }
+    project = Project.make(tmp_path, CALC | TESTS | SETTINGS, tests)
+    assert project.ledger("gate").code == 1
+    for typed, name in (
+        ("test_a.py::test_text[a::b]", r"test_a.py::test_text[a\:\:b]"),
+        ("test_a.py::test_text[[1]]", r"test_a.py::test_text[\[1\]]"),
+    ):
+        answer = project.ledger(*mute(typed))
+        assert (answer.code, answer.error_code) == (4, "mute-test-invalid")
+        assert f"did you mean '{name}'?" in answer.err
+        assert project.ledger("why", typed).out.startswith(f"new-test-failing: {name}\n")
+        assert project.ledger(*mute(name)).code == 0
+        assert project.ledger("unmute", typed, "--reason", "repaired").code == 0
+    assert "did you mean" not in project.ledger(*mute("test_a.py::test_text[c::d]")).err
+
+
 def test_the_limits_are_those_of_the_configuration(project: Project, mute: Command) -> None:
     project.write({"ledger.toml": "[mutes]\ncount_max = 1\ndays_max = 3\n"})
     assert project.ledger(*mute(expires="4")).error_code == "mute-too-long"

@@ -302,7 +302,7 @@ def test_what_does_not_fit_is_told_with_its_sums_and_whether_that_is_proved() ->
     with pytest.raises(Refusal) as refused:
         plan_shards_by_usage(asked(usage, count=3))
     assert refused.value.message == (
-        "4 targets do not fit into 3 shards of 0 MiB: together they need 0 MiB, the largest 0 MiB, "
+        "4 targets cannot fit into 3 shards of 0 MiB: together they need 0 MiB, the largest 0 MiB, "
         "at least 4 shards (that is proved)"
     )
 

@@ -17,6 +17,9 @@ from commands.render.why import MOST_MESSAGE_LINES, why_lines
 from commands.render.words import clipped, count, counted, moment, safe, seconds, short, wrapped
 from ledger.events import (
     TYPES,
+    Answered,
+    Assumed,
+    AutoRecommended,
     Collected,
     DriverReplaced,
     DriverStarted,
@@ -26,7 +29,9 @@ from ledger.events import (
     JudgedCase,
     LedgerCreated,
     LostEvents,
+    Parked,
     Quarantined,
+    QuestionDeferred,
     RerunsPlanned,
     ResumeStarted,
     RunFinished,
@@ -40,6 +45,7 @@ from projections.gate.classes import CaseClass
 from projections.gate.why import Why, WhyAttempt
 from projections.run.resume import plan_resume
 from projections.run.summary import RunSummary, summarize_run
+from tests.commands.render.release_events import RELEASE_EVENTS
 from tests.support.makers import (
     COMMITS,
     RUN,
@@ -52,6 +58,8 @@ from tests.support.makers import (
     muted,
     placed,
     planned,
+    question,
+    question_asked,
     recorded,
     run_started,
     verdict_decided,
@@ -185,8 +193,13 @@ EVERY_EVENT: list[Event] = [
     measured(), verdict_decided("failed", counts={"introduced": 1}),
     RerunsPlanned(commit="c" * 40, stopped="same-failure"),
     muted(environment={"CI": "1"}), Unmuted(mute="mute-1", by="someone", reason="repaired"),
+    question_asked(), QuestionDeferred(question="question-2", content=question(), reason="budget-used"),
+    Assumed(question="question-3", content=question(), choice="stable", reason="low-impact"),
+    Answered(question="question-1", by="someone", outcome="text", text="neither"),
+    AutoRecommended(question="question-1", choice="stable"), Parked(question="question-1"),
     Quarantined(what="ledger", place="quarantine/1", digest="1", size_bytes=9, reason="event-changed",
                 kept_sequence=4, lost=(LostEvents(stream="a", first=1, last=2, tags={"placed": 2}),)),
+    *RELEASE_EVENTS,
 ]  # fmt: skip
 
 

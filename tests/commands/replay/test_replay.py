@@ -14,7 +14,9 @@ from msgspec import structs
 from commands.causes import DOUBTS
 from commands.decide.base import stored
 from commands.decide.registry import DECISIONS
-from commands.messages import CreateLedger, MuteTest, UnmuteTest
+from commands.messages import CreateLedger
+from commands.messages import gate as gate_messages
+from commands.messages import run as run_messages
 from commands.replay import Finding, replay
 from ledger.codec import encode
 from ledger.events import (
@@ -42,6 +44,7 @@ BROKEN = Suite(
     candidate={"a.py": File({"t": "failed", "u": "passed"}), "b.py": File({"t": "passed"})},
     baseline={"a.py": File({"t": "passed", "u": "passed"}), "b.py": File({"t": "passed"})},
 )
+HALVES = GatePolicy(rerun="on", retry="ladder/2")
 ENDS: tuple[End, ...] = ("dies", "blind", "lost", "cut")
 
 suites = st.builds(
@@ -90,9 +93,23 @@ def test_every_decision_of_a_sound_run_agrees(past: Past) -> None:
     report = past.report()
     assert report.outcome == "agree"
     assert report.counts == {"agree": len(report.findings), "disagree": 0, "not-derivable": 0}
+    # Everything that a gate can be asked for; what people and releases ask for has tests of its own.
+    of_gates = [kind for kind in DECISIONS if kind.__module__ in (gate_messages.__name__, run_messages.__name__)]
     assert {one.message for one in report.findings} == {
-        str(kind.__struct_config__.tag) for kind in DECISIONS if kind not in (CreateLedger, MuteTest, UnmuteTest)
+        str(kind.__struct_config__.tag) for kind in of_gates if kind is not CreateLedger
     }
+
+
+@pytest.mark.parametrize(("policy", "tries"), [(GatePolicy(), 2), (GatePolicy(rerun="on"), 7), (HALVES, 6)])
+def test_every_run_is_decided_again_by_the_ladder_that_it_was_started_under(policy: GatePolicy, tries: int) -> None:
+    everything = {f"{name}.py": File({"t": "passed"}) for name in "abcde"}
+    killers = frozenset({"e.py"})
+    suite = Suite(everything, everything, killers={"candidate": killers}, silent=True)
+    past = past_of(suite, structs.replace(policy, shards=1))
+    assert past.report().outcome == "agree"
+    events = [one.event for one in past.events]
+    shard = [one for one in events if isinstance(one, AttemptStarted) and one.shard == "shard-1"]
+    assert len([one for one in shard if one.side == "candidate"]) == tries
 
 
 def test_every_event_belongs_to_exactly_one_finding(past: Past) -> None:

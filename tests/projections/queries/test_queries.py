@@ -198,6 +198,22 @@ def test_a_table_is_aligned_and_shortens_only_what_is_long() -> None:
     assert lines[3].startswith("x" * (CELL_MAX - 1) + "…")
 
 
+def test_a_table_that_is_wider_than_the_terminal_is_a_block_for_each_row() -> None:
+    rows = [Cell("a", 1), Cell(" ".join(["word"] * 12), None)]
+    assert list(table_lines(("text", "other"), rows, 66)) == list(table_lines(("text", "other"), rows))
+    assert list(table_lines(("text", "other"), rows, 30)) == [
+        "text   a", "other  1", "", "text   word word word word", *["       word word word word"] * 2,
+    ]  # fmt: skip
+    assert list(table_lines(("text", "other"), [], 5)) == ["no rows"]
+
+
+@given(TEXTS, st.integers(1, 60))
+def test_a_block_never_controls_the_terminal(text: str, width: int) -> None:
+    lines = list(table_lines(("text", "other"), [Cell(text, 1), Cell("x" * 61, 2)], width))
+    assert [line for line in lines if line.startswith("other  ")] == ["other  1", "other  2"]
+    assert not any(ord(character) < 32 or 0x7F <= ord(character) < 0xA0 for line in lines for character in line)
+
+
 def test_a_long_table_is_not_held_back() -> None:
     taken = 0
 
@@ -209,3 +225,5 @@ def test_a_long_table_is_not_held_back() -> None:
 
     next(table_lines(("text",), rows()))
     assert taken == MEASURED_ROWS
+    next(table_lines(("text",), rows(), 2))
+    assert taken == 2 * MEASURED_ROWS

@@ -65,15 +65,16 @@ def test_tests_of_only_one_run_are_listed_as_not_judged_in_the_other() -> None:
     assert diff.classes == (ClassChange(test="c.py::t", left="", right="passed", left_effect="", right_effect="none"),)
     assert differing(diff.decisions)["targets"] == ("2", "3")
     left, right = differing(diff.decisions)["candidate inventory"]
-    assert (left.split(" in ")[1], right.split(" in ")[1]) == ("2 targets", "3 targets")
+    assert (left.split(", ")[1], right.split(", ")[1]) == ("targets 2", "targets 3")
 
 
 def test_every_rule_that_changed_is_listed() -> None:
-    policies = GatePolicy(), GatePolicy(rounds=5, flaky="block", memory_limit_bytes=2**30, rerun="on")
+    changed = GatePolicy(rounds=5, flaky="block", memory_limit_bytes=2**30, rerun="on", retry="ladder/2")
+    policies = GatePolicy(), changed
     diff = diff_runs(*(compared(finished(MENDED, policy)) for policy in policies))
     assert differing(diff.policy) == {
         "rounds": ("2", "5"), "flaky": ("warn", "block"), "memory_limit_bytes": ("0", "1073741824"),
-        "rerun": ("", "on"),
+        "rerun": ("", "on"), "retry": ("", "ladder/2"),
     }  # fmt: skip
     assert [fact.name for fact in diff.policy] == [name for name in GatePolicy.__struct_fields__ if name not in GROUPS]
 

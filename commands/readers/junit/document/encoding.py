@@ -43,7 +43,7 @@ def recoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
         if len(head) >= HEAD_BYTES:
             break
     if not head.strip(b" \t\r\n\0"):
-        raise Unreadable("report-empty", f"{len(head)} bytes without any content")
+        raise Unreadable("report-empty", "it holds nothing but white space" if head else "it is empty")
     encoding, mark = _encoding_of(head)
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     try:

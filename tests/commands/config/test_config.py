@@ -1,23 +1,26 @@
 """The configuration: where values come from, what is refused and how, and the file that `ledger init` writes."""
 
 import os
-import re
-import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.config.keys import RULES, TABLES
+from commands.config.keys import RULES
 from commands.config.load import StoreUnsupported, load_settings, store_location, usable_processors
-from commands.config.settings import CommandSettings, MuteSettings, RunnerSettings, Settings
+from commands.config.settings import (
+    MuteSettings,
+    NotifySettings,
+    ReleaseSettings,
+    RunnerSettings,
+    Settings,
+)
 from commands.config.sources import ConfigInvalid, from_file
-from commands.config.template import template
 from commands.config.together import foreign_keys
-from ledger.events import GatePolicy, MachinePolicy, PlanPolicy
+from ledger.events import GatePolicy, MachinePolicy, PlanPolicy, QuestionPolicy
+from ledger.steps import Step
 
 DEFAULTS = Settings(gate=GatePolicy(parallel=usable_processors(), rerun="on"))
 
@@ -28,6 +31,17 @@ EVERY_KEY = """
     project = "demo"
     store = "/ledger"
     work = "/work"
+    questions = { intake_max = 2, planning_max = 3, execution_max = 0, deadline_minutes = 35791 }
+    notify = { hooks = [["notify-send", "a run waits"], ["./tell"]] }
+    step = [{ name = "check", run = ["true"] }]
+    [release]
+    remote = "up"
+    main = "trunk"
+    attempts_max = 2
+    may_waive = ["a"]
+    may_approve = ["b"]
+    separate_duties = true
+    autoheal = false
     [gate]
     baseline = "on-failure"
     rounds = 9
@@ -49,6 +63,7 @@ EVERY_KEY = """
     import_paths = ["src"]
     first_party = ["demo"]
     pass_environment = ["DJANGO_*", "CI"]
+    may_change = ["*.snap"]
     [runner.set_environment]
     python = "3"
     [plan]
@@ -71,35 +86,6 @@ EVERY_KEY = """
     passes = 3
 """
 """A file with every key, none of them at its default."""
-
-
-@pytest.fixture
-def project(tmp_path):
-    """The top of a checkout without any configuration."""
-    (tmp_path / "project").mkdir()
-    return tmp_path / "project"
-
-
-@pytest.fixture
-def load(project, tmp_path):
-    """Loads the settings of the project from files, flags by key, and variables."""
-
-    def loaded(flags=None, **variables):
-        return load_settings(project, flags or {}, environment=variables, user_directory=tmp_path / "user")
-
-    return loaded
-
-
-@pytest.fixture
-def write(project, tmp_path):
-    """Writes the text of a file of the project; `user` stands for the user's own file."""
-
-    def written(text, name="ledger.toml"):
-        path = tmp_path / "user" / "config.toml" if name == "user" else project / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-
-    return written
 
 
 class TestPrecedence:
@@ -143,11 +129,19 @@ class TestPrecedence:
             ),
             machine=MachinePolicy(reservation_bytes=1024**3, headroom_percent=200, start_wait_seconds=3600.0),
             mutes=MuteSettings(count_max=7, days_max=14, passes=3),
+            questions=QuestionPolicy(intake_max=2, planning_max=3, execution_max=0, deadline_minutes=35791),
+            notify=NotifySettings(hooks=(("notify-send", "a run waits"), ("./tell",))),
+            release=ReleaseSettings(
+                remote="up", main="trunk", attempts_max=2, may_waive=("a",), may_approve=("b",), separate_duties=True,
+                autoheal=False,
+            ),
+            step=(Step(name="check", run=("true",)),),
             runner=RunnerSettings(
                 python="python3.12", arguments=("-p", "no:randomly"), paths=("tests",),
                 prepare=(("python3", "-m", "venv", "{cache}"), ("{cache}/bin/pip", "install", "{tree}")),
                 lock=("requirements.txt",), import_paths=("src",), first_party=("demo",),
                 pass_environment=("DJANGO_*", "CI"), set_environment={"python": "3"},
+                may_change=("*.snap",),
             ),
         )  # fmt: skip
         assert all(loaded.origin(key).startswith("file ledger.toml:") for key in RULES if key not in OF_COMMAND)
@@ -408,63 +402,6 @@ class TestLines:
 
         for name in names:
             assert lines[int(source.origin(f"gate.{name}").removeprefix("f:")) - 1].startswith(f"{name} =")
-
-
-class TestKeys:
-    def test_every_setting_is_a_key_with_a_meaning_and_every_key_is_a_setting(self):
-        top = {field.name for field in msgspec.structs.fields(Settings)} - set(TABLES)
-        kinds = {
-            "gate": GatePolicy, "plan": PlanPolicy, "machine": MachinePolicy, "mutes": MuteSettings,
-            "runner": CommandSettings,
-        }  # fmt: skip
-        inner = {f"{table}.{field.name}" for table in TABLES for field in msgspec.structs.fields(kinds[table])}
-
-        # The two are tables of their own, which a run keeps as part of its policy.
-        assert set(RULES) == top | inner - {"gate.plan", "gate.machine"}
-        assert all(rule.meaning.endswith(".") and rule.allowed for rule in RULES.values())
-
-    def test_the_value_of_every_key_can_be_asked_for(self, load):
-        loaded = load({"gate.rounds": 7, "project": "demo"})
-
-        assert {key: loaded.value(key) for key in RULES}["gate.rounds"] == 7
-        assert loaded.value("project") == "demo"
-        assert loaded.value("runner.python") == ""
-
-
-class TestTemplate:
-    def test_what_init_writes_loads_and_changes_nothing_but_the_name(self, load, write):
-        write(template(RunnerSettings(), "demo", ["pytest.ini is there"]))
-
-        loaded = load()
-
-        assert loaded.settings == msgspec.structs.replace(DEFAULTS, project="demo")
-        assert loaded.origin("runner.runner").startswith("file ledger.toml:")
-        assert loaded.origin("gate.rounds") == "default"
-
-    def test_what_is_commented_out_is_every_key_with_its_default(self, load, write):
-        text = re.sub(r"^# (\w+ = )", r"\1", template(RunnerSettings(), "", []), flags=re.MULTILINE)
-        write(text)
-
-        loaded = load()
-
-        assert loaded.settings == Settings()
-        assert all(loaded.origin(key).startswith("file ledger.toml:") for key in RULES if key not in OF_COMMAND)
-
-    def test_every_key_is_explained_and_the_lines_are_short(self):
-        text = template(RunnerSettings(), "demo", ["why"])
-
-        unwrapped = text.replace("\n# ", " ")
-        rules = [rule for key, rule in RULES.items() if key not in OF_COMMAND]
-        assert all(rule.meaning in unwrapped and rule.allowed in unwrapped for rule in rules)
-        assert max(map(len, text.splitlines())) <= 100
-        assert "# why\n" in text
-
-    @given(st.text(max_size=40), st.text(max_size=40))
-    def test_no_name_and_no_reason_breaks_the_file(self, name, reason):
-        document = tomllib.loads(template(RunnerSettings(), name, [reason]))
-
-        assert document["runner"] == {"runner": "pytest"}
-        assert all(kept == "?" or kept == given for kept, given in zip(document["project"], name, strict=True))
 
 
 class TestStore:

@@ -1,0 +1,1 @@
+"""Decisions about what people are asked and what they say."""

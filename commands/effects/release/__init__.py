@@ -1,0 +1,1 @@
+"""What a release does to the world: its branch on the remote, and its archive."""

@@ -1,0 +1,1 @@
+"""What of earlier measurements still counts."""
