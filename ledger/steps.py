@@ -47,7 +47,8 @@ class StepGraph(Struct, frozen=True, kw_only=True):
 
     `attempts_max` is how often it may be resumed. `may_waive` and `may_approve` are who may, by name (empty: anybody);
     with `separate_duties`, who waived anything of a release may not approve it. `autoheal`: whether the program itself
-    begins a gate again that did not pass, as far as its table allows.
+    begins a gate again that did not pass, as far as its table allows. `main` is the branch that it is cut and repaired
+    from.
     """
 
     steps: tuple[Step, ...]
@@ -56,6 +57,7 @@ class StepGraph(Struct, frozen=True, kw_only=True):
     may_approve: tuple[str, ...] = ()
     separate_duties: bool = False
     autoheal: bool = False
+    main: str = "main"
 
     def step(self, name: str) -> Step:
         """The step of this name. Raises KeyError."""

@@ -120,6 +120,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             may_approve=self.release.may_approve,
             separate_duties=self.release.separate_duties,
             autoheal=self.release.autoheal,
+            main=self.release.main,
         )
 
     @property

@@ -37,6 +37,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
 
     `memory_samples` are (first, last, bytes): monotonic times in seconds of the machine that it ran on, and the most
     that its processes used in between; `sampling_seconds` is the longest time between two looks at them.
+    `left_running`: the command ended by itself while processes that it had started had not; they were ended after it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class JobEnd(Struct, frozen=True, kw_only=True):
     detail: str = ""
     memory_samples: tuple[tuple[float, float, int], ...] = ()
     sampling_seconds: float | None = None
+    left_running: bool = False
 
 
 class Executor(Protocol):

@@ -1,6 +1,7 @@
 """Reads what the command of a step says about itself: from its last line and its end to what came of the step.
 
-The result is the last line of standard output that is not empty: a JSON object with
+The result is the last line of standard output that is not empty (nor made of white space and terminal sequences only,
+like the reset of a colour): a JSON object with
 
 - `outcome`: `ok`, `fail`, `error` (exit codes 0, 1, 2), or `ask` (exit code 0) with a `question`, an object;
 - `verdict`: `pass`, `flaky` or `fail`, which must go with the outcome;
@@ -33,6 +34,7 @@ DEPTH_MAX = 32
 
 _INTEGER_MAX = 2**63
 _WHITESPACE = b" \t\r\n\v\f"
+_EMPTY = re.compile(rb"(?:[ \t\r\n\v\f]|\x1b\[[0-?]*[ -/]*[@-~])*")
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 _PROTOCOL_KEYS = ("outcome", "verdict", "summary", "probes")
 
@@ -131,6 +133,14 @@ def read_step(printed: bytes, end: End, exit_code: int | None) -> StepReading:
     )
 
 
+def is_empty(lines: bytes) -> bool:
+    """Whether nothing is to be read there: only white space, and sequences that colour or move what a terminal shows.
+
+    Of a sequence that is cut in two, no part is empty.
+    """
+    return _EMPTY.fullmatch(lines) is not None
+
+
 def judge(said: Said, end: End, exit_code: int | None) -> tuple[StepOutcome, str]:
     """What came of a step, and the reason code ("" for none): the whole table.
 
@@ -167,11 +177,11 @@ def _default(outcome: StepOutcome) -> StepVerdict:
 
 def _result(printed: bytes, exited: bool) -> dict[str, Any] | None:
     """The object of the last line, None when that is no result. Raises _Invalid when it is one that cannot be read."""
-    text = printed.rstrip(_WHITESPACE)
-    if not exited and not any(one in printed[len(text) :] for one in (b"\n", b"\r")):
-        return None
     # A progress bar goes back to the start of its line before the result is printed over it.
-    line = text[max(text.rfind(b"\n"), text.rfind(b"\r")) + 1 :].lstrip(_WHITESPACE)
+    whole = next((line for line in reversed(printed.splitlines(keepends=True)) if not is_empty(line)), b"")
+    if not exited and not whole.endswith((b"\n", b"\r")):
+        return None
+    line = whole.strip(_WHITESPACE)
     if len(line) > LINE_BYTES_MAX:
         raise _Invalid(f"the last line is longer than {LINE_BYTES_MAX} bytes")
     if not line.startswith(b"{"):

@@ -5,30 +5,42 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from commands.effects import worktrees
 from commands.effects.steps.environment import step_environment
 from commands.effects.steps.process import StepEnd, StepJob, run_step, settle
 from commands.readers.step_result import StepReading, read_step
 from commands.releasing.context import context_of
-from commands.releasing.parts import Bench, Done, unmeasured
+from commands.releasing.parts import Bench, Done, archive_on_disk, place_of, unmeasured
 from ledger.errors import LedgerError
 from ledger.events import StepProbe, StepReport
 from ledger.steps import Step
 from ledger.values import Digest
-from projections.release.state import STEP_ASKS, StepAttempt
+from projections.release.state import STEP_ASKS, StepAttempt, archive_of
 
 
 def carry_command(bench: Bench, step: Step, attempt: StepAttempt, adopted: bool) -> Done:
     """Run the command of a step. One that an earlier driver began is not begun again: what it had said counts."""
     if adopted:
         return settle_command(bench, step, attempt)
-    return run_command(bench, step, attempt, {})
+    done = run_command(bench, step, attempt, {})
+    return _still_the_archive(bench, done) if step.irreversible and done.outcome == "passed" else done
+
+
+def _still_the_archive(bench: Bench, done: Done) -> Done:
+    """What was done with an archive that is another one now may have been done with that."""
+    archive = archive_of(bench.views().release)
+    if archive is None or archive_on_disk(bench) == archive.digest:
+        return done
+    detail = f"the archive in {place_of(bench, archive.version).path} was changed while this ran"
+    return replace(done, outcome="unmeasured", report=replace(done.report, cause="archive-changed", detail=detail))
 
 
 def settle_command(bench: Bench, step: Step, attempt: StepAttempt) -> Done:
     """Bring to rest what an earlier driver began, and remove the worktree that it left."""
     place = bench.place(attempt, step)
-    done = read_end(bench, settle(place))
+    done = read_end(bench, step, settle(place))
     worktrees.remove(bench.workshop.home.git, bench.root, tree_of(place))
     return done
 
@@ -59,7 +71,7 @@ def run_command(
             stopping=bench.stopping,
             on_line=lambda stream, line: bench.display.note(f"  {step.name} | {line}"),
         )
-        return read_end(bench, end)
+        return read_end(bench, step, end)
     finally:
         worktrees.remove(git, bench.root, tree)
 
@@ -100,9 +112,12 @@ def _job(
     )
 
 
-def read_end(bench: Bench, end: StepEnd) -> Done:
+def read_end(bench: Bench, step: Step, end: StepEnd) -> Done:
     """What the end of a command comes to; what it printed becomes evidence."""
     reading = read_step(end.printed, end.cause, end.exit_code)
+    if step.irreversible and reading.outcome == "passed" and end.left_running:
+        # What was ended in the middle may have been the very thing that cannot be taken back.
+        reading = replace(reading, outcome="unmeasured", verdict="", cause="step-left-running")
     return Done(
         outcome="unmeasured" if reading.outcome == "asked" else reading.outcome,
         report=_report(reading, end),

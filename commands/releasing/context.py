@@ -2,7 +2,7 @@
 
 import json
 
-from commands.releasing.parts import Bench, today
+from commands.releasing.parts import Bench, place_of, today
 from ledger.steps import Step
 from projections.release.standing import valid_waivers
 from projections.release.state import StepAttempt, archive_of
@@ -29,7 +29,8 @@ def context_of(bench: Bench, step: Step, attempt: StepAttempt, archive_directory
         "commit": attempt.commit,
         "baseline": begun.baseline,
         "branch": begun.branch or None,
-        "archive": {"digest": archive.digest, "path": archive.place} if archive else None,
+        # Where it is now, and was looked at: a ledger may have been moved since it was prepared.
+        "archive": {"digest": archive.digest, "path": str(place_of(bench, archive.version).path)} if archive else None,
         "archive_directory": archive_directory or None,
         "outputs": _outputs(bench),
         "waivers": [

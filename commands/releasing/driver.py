@@ -21,14 +21,16 @@ from commands.releasing.command import carry_command
 from commands.releasing.cutting import carry_cut
 from commands.releasing.gate_step import carry_gate
 from commands.releasing.healing import heal
-from commands.releasing.parts import Bench, Carry, Done, today
+from commands.releasing.parts import Bench, Carry, Done, archive_on_disk, today
 from commands.releasing.preparing import carry_prepare
 from commands.releasing.waiting import carry_wait
+from ledger.events import STREAM, MuteUsed
 from ledger.values import Digest
+from projections.people.mutes import has_expired
 from projections.registry import RunViews
 from projections.release.approval import shown_now
+from projections.release.resume import SETTLED
 from projections.release.standing import Now
-from projections.release.state import archive_of
 
 _CARRIES: dict[str, Carry] = {
     "run": carry_command,
@@ -73,12 +75,12 @@ def drive(bench: Bench, told: Callable[[str], None]) -> RunViews:
 
 
 def bring_to_rest(bench: Bench, told: Callable[[str], None]) -> None:
-    """Record what came of the command that an earlier driver ran, which has ended with it. A gate, a cut, an archive
-    and a time to wait for are taken up as they are."""
+    """Record what came of the command that an earlier driver ran, which has ended with it. A gate, a cut and a time to
+    wait for are taken up as they are."""
     views = bench.views()
     for name, state in views.release.steps.items():
         running = state.running
-        if running is not None and running.term < views.run.term and bench.graph.step(name).uses == "run":
+        if running is not None and running.term < views.run.term and bench.graph.step(name).uses in SETTLED:
             _carry(bench, Settle(name), told)
 
 
@@ -92,7 +94,7 @@ def _begin(bench: Bench, move: Begin, told: Callable[[str], None]) -> None:
             date=today(),
             mutes=mutes_used(bench.workshop.loop, views),
             gate=gate,
-            archive=archive_on_disk(bench, views) if step.irreversible else "",
+            archive=archive_on_disk(bench) if step.irreversible else "",
         )
     )
     attempt = bench.views().release.steps[step.name].last
@@ -174,20 +176,12 @@ def mutes_used(loop: Loop, views: RunViews) -> tuple[str, ...]:
     for state in views.release.steps.values():
         if state.last is not None and state.last.gate and state.last.outcome is not None:
             verdict = loop.views(state.last.gate).gate.verdict
-            found.update(used.test for used in verdict.muted if used.cases) if verdict else None
+            found.update(_muted_now(loop, used) for used in verdict.muted if used.cases) if verdict else None
     return tuple(sorted(found))
 
 
-def archive_on_disk(bench: Bench, views: RunViews) -> Digest:
-    """The digest of the archive as it is in its place now, all of it read; "" when it is none any more."""
-    from commands.effects.release.archive import Place, check_archive
-    from ledger.errors import LedgerError
-
-    archive = archive_of(views.release)
-    if archive is None:
-        return ""
-    try:
-        place = Place(bench.workshop.home.directory, archive.version)
-        return check_archive(place, commit=archive.commit).digest
-    except (LedgerError, OSError):
-        return ""
+def _muted_now(loop: Loop, used: MuteUsed) -> str:
+    """The muted test; it says so when the muting does not count any more, so that an approval does not hold for it."""
+    muting = loop.views(STREAM).mutes.mutings.get(used.mute)
+    counts = muting is not None and muting.unmuted is None and not has_expired(muting.muted, today())
+    return used.test if counts else f"{used.test} (not muted any more)"

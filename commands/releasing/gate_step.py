@@ -65,10 +65,11 @@ def _read(views: RunViews) -> Done:
     if views.run.status != "finished" or verdict is None:
         return unmeasured("step-stopped", "the gate was stopped before it had a verdict")
     counts = ", ".join(f"{number} {name}" for name, number in verdict.counts.items())
+    carried = f" ({views.gate.carried} carried)" if views.gate.carried else ""
     report = StepReport(
         cause="" if verdict.verdict == "passed" else verdict.reason,
         verdict={"passed": "pass", "failed": "fail", "unmeasured": ""}[verdict.verdict],  # type: ignore[arg-type]
-        summary=f"gate {views.run.run}: {counts}",
+        summary=f"gate {views.run.run}: {counts}{carried}",
         keys={"gate": f'"{views.run.run}"'},
     )
     return Done(outcome=verdict.verdict, report=report)

@@ -6,14 +6,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from commands.effects.release.archive import Place, check_archive
 from commands.effects.signals import StopRequests
 from commands.gating import Display
 from commands.wiring import Workshop
+from ledger.errors import LedgerError
 from ledger.events import StepReport
 from ledger.steps import Step, StepGraph
 from ledger.values import Commit, Digest, Verdict
 from projections.registry import RunViews
-from projections.release.state import StepAttempt
+from projections.release.state import StepAttempt, archive_of
 
 
 class Bench(Struct, frozen=True):
@@ -55,6 +57,22 @@ class Done(Struct, frozen=True, kw_only=True):
 
 Carry = Callable[[Bench, Step, StepAttempt, bool], Done]
 """Carries out an attempt; the flag says that an earlier driver began it, so that it may have been done already."""
+
+
+def place_of(bench: Bench, version: str) -> Place:
+    """Where the archive of a version is."""
+    return Place(bench.workshop.home.directory, version)
+
+
+def archive_on_disk(bench: Bench) -> Digest:
+    """The digest of the archive that counts, as it is in its place now, all of it read; "" when it is none any more."""
+    archive = archive_of(bench.views().release)
+    if archive is None:
+        return ""
+    try:
+        return check_archive(place_of(bench, archive.version), commit=archive.commit).digest
+    except (LedgerError, OSError):
+        return ""
 
 
 def unmeasured(cause: str, detail: str = "") -> Done:

@@ -5,6 +5,7 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from commands.config.settings import decode_runner
 from commands.effects.git import Blob, Git, GitFailed
 from commands.wiring import Home, OpenLedger
 from ledger.errors import EvidenceDamaged
@@ -14,7 +15,7 @@ from ledger.tables import ClassTable, Inventory
 from ledger.values import Commit
 from projections.release.state import ReleaseView
 from projections.reuse.circumstances import collection_key
-from projections.reuse.partial import Full, Prior, plan_partial
+from projections.reuse.partial import Full, Prior, is_markdown, is_test_file, plan_partial
 
 Partial = Literal["auto", "yes", "no"]
 SYMBOLIC_LINK = "120000"
@@ -34,8 +35,8 @@ def regate(
         table = opened.document(prior.classes, ClassTable)
         changed = _changed(home.git, prior.commit, tip)
         present = home.git.blobs(tip)
-        tests = [file for file in changed if file in prior.targets]
-        named = _named_elsewhere(home.git, tip, tests) | _linked(home.git, present, tests)
+        told = [file for file in changed if is_test_file(file, prior) or is_markdown(file)]
+        named = _named_elsewhere(home.git, tip, prior, told) | _linked(home.git, present, told)
     except EvidenceDamaged:
         return Full("prior-unreadable")
     except GitFailed:
@@ -59,6 +60,7 @@ def _prior(opened: OpenLedger, view: ReleaseView, graph: StepGraph) -> Prior | N
                 classes=verdict.classes,
                 targets=frozenset(target.target for target in inventory.targets),
                 key=collection_key(views.gate),
+                declared=decode_runner(opened.evidence(views.run.begun.config)).runner == "command",
             )
     return None
 
@@ -73,21 +75,25 @@ def _changed(git: Git, old: Commit, new: Commit) -> list[str]:
     return [os.fsdecode(name) for name in answer.stdout.split(b"\0") if name]
 
 
-def _named_elsewhere(git: Git, commit: Commit, files: Iterable[str]) -> dict[str, str]:
-    """For each test file that another file of the commit names as a word: that file. It may be used from there."""
+def _named_elsewhere(git: Git, commit: Commit, prior: Prior, files: Iterable[str]) -> dict[str, str]:
+    """For each file that another one of the commit names as a word: that one. It may be used from there.
+
+    Markdown that is no test is not used by other Markdown.
+    """
     found = {}
     for file in files:
         stem = os.path.basename(file).split(".")[0]
         answer = git.run("grep", "-l", "-z", "-w", "-F", "-e", stem, commit, "--", accepted=(0, 1))
         names = (os.fsdecode(name).partition(":")[2] for name in answer.stdout.split(b"\0") if name)
-        other = next((name for name in names if name != file), None)
+        test = is_test_file(file, prior)
+        other = next((name for name in names if name != file and (test or not is_markdown(name))), None)
         if other is not None:
             found[file] = other
     return found
 
 
 def _linked(git: Git, present: Mapping[str, Blob], files: Iterable[str]) -> dict[str, str]:
-    """For each test file that a symbolic link of the commit leads to, or to a directory above it: that link.
+    """For each file that a symbolic link of the commit leads to, or to a directory above it: that link.
 
     git does not look for words in links.
     """

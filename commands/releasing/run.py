@@ -31,12 +31,19 @@ from commands.wiring import Home, Workshop, open_workshop
 from ledger.events import RecheckPlanned
 from ledger.steps import StepGraph
 from ledger.tables import decode_document, encode_document
-from ledger.values import Digest
+from ledger.values import Commit, Digest
 from projections.registry import RunViews
 from projections.release.resume import ReleasePlan, as_if_settled
 from projections.release.standing import pinned_by
 from projections.release.state import ReleaseView
-from projections.release.version import PrereleaseKind, is_release, is_stable, next_prerelease, release_branch
+from projections.release.version import (
+    PrereleaseKind,
+    is_release,
+    is_stable,
+    next_prerelease,
+    previous_release,
+    release_branch,
+)
 from projections.reuse.partial import Full
 
 VERSIONS = "use x.y.z, or x.y.z-rc.N (alpha, beta) for a prerelease; with --prerelease, x.y.z"
@@ -57,7 +64,7 @@ def start_message(
     remote = Remote(git, settings.release.remote) if branch else None
     if prerelease is not None and remote is not None:
         version = next_prerelease(version, prerelease, remote.taken(version, prerelease))
-    _refuse_taken(home, version)
+    _refuse_taken(home, version, remote)
     ref = cut or "HEAD"
     candidate = git.resolve(ref)
     if remote is not None and not remote.is_ancestor(candidate, remote.fetch(settings.release.main)):
@@ -66,11 +73,7 @@ def start_message(
             f"{short(candidate)} is not on {settings.release.main} of {remote.name}",
             "land it there first; `release.main` names another branch",
         )
-    if baseline is None:
-        chosen = git.choose_baseline(candidate, None)
-        base = (chosen.commit, chosen.ref, chosen.reason)
-    else:
-        base = (git.resolve(baseline), baseline, "as asked for")
+    base = (git.resolve(baseline), baseline, "as asked for") if baseline else _baseline(home, version, candidate)
     config, graph = encode_document(settings.runner), encode_document(settings.graph)
     run = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
     message = StartRelease(
@@ -93,8 +96,33 @@ def start_message(
     return message, config, graph
 
 
-def _refuse_taken(home: Home, version: str) -> None:
-    """A version is not released beside itself, nor again after anything of it was done for good."""
+def _baseline(home: Home, version: str, candidate: Commit) -> tuple[Commit, str, str]:
+    """The last stable release before this version, by the ledger or by a tag among the ancestors; else what a gate
+    would choose. A prerelease is no release that users have."""
+    git = home.git
+    tags = {tag.removeprefix("v"): tag for tag in git.version_tags(candidate)}
+    known = {
+        name: (git.resolve(f"refs/tags/{tag}"), tag, "last release") for name, tag in tags.items() if is_stable(name)
+    }
+    if home.ledger_file.exists():
+        with home.open_ledger() as opened:
+            for run, name in opened.releases():
+                views = opened.views(run)
+                if is_stable(name) and views.run.verdict == "passed" and views.release.commit != candidate:
+                    known[name] = (views.release.commit, f"release {name}", "last release that passed")
+    previous = previous_release(version, known)
+    if previous is not None:
+        return known[previous]
+    chosen = git.choose_baseline(candidate, None)
+    return chosen.commit, chosen.ref, chosen.reason
+
+
+def _refuse_taken(home: Home, version: str, remote: Remote | None) -> None:
+    """A version is not released beside itself, nor again after anything of it was done for good, or was tagged."""
+    tags = home.git.all_version_tags() | (remote.version_tags(version) if remote is not None else frozenset())
+    named = sorted({version, f"v{version}"} & tags)
+    if named:
+        raise Refusal("version-taken", f"there is a tag {named[0]} already", "start the release of the next version")
     if not home.ledger_file.exists():
         return
     with home.open_ledger() as opened:
@@ -253,21 +281,38 @@ def repair_release(home: Home, release: str, picks: tuple[str, ...], *, dry_run:
     Nothing is recorded: that the tip has moved is found when the release is taken up again.
     """
     with open_workshop(home, release) as workshop:
-        begun = workshop.loop.views(release).run.begun
+        views = workshop.loop.views(release)
+        begun, graph = views.run.begun, graph_of(workshop, views)
+        done = begun.version if views.run.verdict == "passed" else ""
+        if done or (pinned := pinned_by(views.release, graph)):
+            why = "has passed" if done else f"is bound to its commit, because {pinned} was begun"
+            raise Refusal("repair-too-late", f"release {begun.version} {why}", "start the release of the next version")
         if not begun.branch:
             raise Refusal("not-own-branch", f"release {begun.version} was cut by commit, so it has no branch to repair")
         root = work_root(home.loaded.settings, workshop.ledger_id, home.git.toplevel)
         remote = Remote(home.git, str(begun.remote))
         owner = Owner.here(workshop.ledger_id, release)
-        main = home.loaded.settings.release.main
-        return repair(remote, begun.branch, main, picks, root=root, owner=owner, dry_run=dry_run)
+        return repair(remote, begun.branch, graph.main, picks, root=root, owner=owner, dry_run=dry_run)
 
 
 def answer_approval(
-    workshop: Workshop, run: str, decision: Literal["approved", "rejected"], by: str, reason: str, step: str | None
+    workshop: Workshop,
+    run: str,
+    decision: Literal["approved", "rejected"],
+    by: str,
+    reason: str,
+    step: str | None,
+    commit: str | None = None,
 ) -> RunViews:
-    """Approve or reject what waits; recorded even while the release is driven. Raises Refusal."""
+    """Approve or reject what waits; recorded even while the release is driven. Raises Refusal, also where the release
+    is not at the `commit` that somebody has looked at."""
     views = workshop.loop.views(run)
+    if commit is not None and not (len(commit) >= 7 and views.release.commit.startswith(commit.lower())):
+        raise Refusal(
+            "approval-stale",
+            f"the release is at {short(views.release.commit)} and not at {commit}",
+            "`ledger release show` shows what it is now",
+        )
     graph = graph_of(workshop, views)
     waiting = [name for name, asked in views.release.approvals.items() if asked[-1].decided is None]
     chosen = step or (waiting[0] if waiting else next((s.name for s in graph.steps if s.uses == "approve"), ""))

@@ -111,7 +111,7 @@ class StepSupervision(Supervision):
             writing.append(end)
         return writing[0], writing[1]
 
-    def _end_tree(self, command: int, asked: str | None) -> tuple[int | None, str]:
+    def _end_tree(self, command: int, asked: str | None) -> tuple[int | None, str, bool]:
         stdout = self._streams_of_command[0]
         told_bytes = stdout.bytes
         ended = super()._end_tree(command, asked)

@@ -258,12 +258,13 @@ class Supervision:
         finally:
             # Even a bug of this file leaves no process behind.
             duration_seconds = time.monotonic() - began
-            status, detail = self._end_tree(command.pid, asked)
+            status, detail, left_running = self._end_tree(command.pid, asked)
             command.returncode = 0  # It was reaped here, not by subprocess.
         with contextlib.suppress(OSError):  # A full disk may cost the tail of the output, but not the result.
             self._output.close()
         return dict(
             job_end(self._job, asked or "exited", started_at, detail, status),
+            left_running=left_running,
             duration_seconds=duration_seconds,
             peak_memory_bytes=self._memory.peak_bytes or None,
             memory_method="+".join(sorted(self._memory.methods)) or "none",
@@ -327,8 +328,9 @@ class Supervision:
                 if pid != command:
                     os.waitpid(pid, os.WNOHANG)  # Frees the entries of ended orphans; the command's own is kept.
 
-    def _end_tree(self, command: int, asked: str | None) -> tuple[int | None, str]:
-        """Kill and reap everything; the wait status of the command, and what to say about the others.
+    def _end_tree(self, command: int, asked: str | None) -> tuple[int | None, str, bool]:
+        """Kill and reap everything; the wait status of the command, what to say about the others, and whether there
+        were any that the command left running when it ended by itself.
 
         Orphans of a subreaper become its own children, so killing one's children until there are none ends
         every descendant. A child's pid is its own until it is reaped here, so that it is safe to signal.
@@ -355,7 +357,9 @@ class Supervision:
                     status = ended if pid == command else status
                 self._driver.wait(CONFIRM_SECONDS)
         strangers, left = end_marked(self._job["name"], self._directory)
-        return status, leftovers([] if asked else names, strangers, left + children(os.getpid()))
+        left += children(os.getpid())
+        left_running = not asked and bool(names or strangers or left)
+        return status, leftovers([] if asked else names, strangers, left), left_running
 
 
 def job_end(job: dict[str, Any], end: str, started_at: str, detail: str, status: int | None = None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from ledger.events import (
     RERUN,
     AttemptRecorded,
     AttemptStarted,
+    Carried,
     Collected,
     GatePolicy,
     Placed,
@@ -188,7 +189,7 @@ class GateView(Struct):
     `reruns` are the re-runs by the name of their shard, in the order in which they were planned. `reruns_closed`: since
     the last record of an attempt it was found that no re-run would tell more; `reruns_stopped` is the reason code of
     why, if there were more. `recheck` says which part is measured when it is not all. `tripped` is the cause, with its
-    side, that has ended most shards since the last resume.
+    side, that has ended most shards since the last resume. `carried` is how many cases an earlier gate has judged.
     """
 
     inventories: dict[Side, Collected] = field(default_factory=dict)
@@ -202,6 +203,7 @@ class GateView(Struct):
     reruns_stopped: str = ""
     tripped: tuple[Side, str] | None = None
     recheck: RecheckPlanned | None = None
+    carried: int = 0
 
     def shards(self) -> Iterator[str]:
         """The name of every shard that has to have a place: those of the plan, then the re-runs."""
@@ -236,6 +238,10 @@ def _planned(view: GateView, event: Planned, recorded: RecordedEvent) -> None:
 
 def _recheck(view: GateView, event: RecheckPlanned, recorded: RecordedEvent) -> None:
     view.recheck = event
+
+
+def _carried(view: GateView, event: Carried, recorded: RecordedEvent) -> None:
+    view.carried = event.cases
 
 
 def _placed(view: GateView, event: Placed, recorded: RecordedEvent) -> None:
@@ -307,7 +313,7 @@ def _verdict(view: GateView, event: VerdictDecided, recorded: RecordedEvent) -> 
 
 
 def _resumed(view: GateView, event: ResumeStarted, recorded: RecordedEvent) -> None:
-    view.verdict, view.tripped = None, None
+    view.verdict, view.tripped, view.carried = None, None, 0
     for side in view.sides.values():
         side.rounds, side.given_up = 0, False
 
@@ -320,6 +326,7 @@ SHARDS = View(
         Collected: _collected,
         Planned: _planned,
         RecheckPlanned: _recheck,
+        Carried: _carried,
         Placed: _placed,
         AttemptStarted: _attempt_started,
         AttemptRecorded: _attempt_recorded,

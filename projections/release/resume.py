@@ -75,13 +75,17 @@ def moved_to(view: ReleaseView, commit: Commit) -> ReleaseView:
     return view if commit == view.commit else replace(view, commit=commit)
 
 
+SETTLED = ("run", "prepare")
+"""What a driver that died has ended with it; all else is taken up where it was."""
+
+
 def as_if_settled(view: ReleaseView, graph: StepGraph) -> ReleaseView:
     """The release as it will be when the commands of a dead driver have been brought to rest, as far as that can be
     told beforehand: whether one had said something until then is seen only afterwards."""
     steps = dict(view.steps)
     for step in graph.steps:
         state = steps[step.name]
-        if step.uses == "run" and state.running is not None:
+        if step.uses in SETTLED and state.running is not None:
             ended = replace(state.running, outcome="unmeasured", report=StepReport(cause="step-driver-died"))
             steps[step.name] = replace(state, attempts=[*state.attempts[:-1], ended])
     return replace(view, steps=steps)
@@ -99,12 +103,14 @@ def plan_release(
     reroute: str = "",
     members: Collection[str] = (),
     accepts: bool = False,
+    ended: bool = False,
 ) -> ReleasePlan:
     """What resuming from this step would do. It says so of requests that are refused, too.
 
     `regate` is how much of a gate of another commit than the last would be measured again; None for all of it.
     `reroute` is the shard that somebody wants on another of the `members` of the pool; "" leaves that to what was
-    decided last. `accepts`: known issues are accepted as well, which changes what an approval is about.
+    decided last. `accepts`: known issues are accepted as well, which changes what an approval is about. `ended`: the
+    release has come to an end, which takes an attempt to be undone.
     """
     pinned = pinned_by(view, graph)
     to = view.commit if pinned else tip.commit or view.commit
@@ -114,7 +120,7 @@ def plan_release(
     if accepts and not pinned:
         steps = tuple(_shown_anew(one) if graph.step(one.step).uses == "approve" else one for one in steps)
     again = {one.step for one in steps if one.action == "again"}
-    goes_on = not waive and not again and not reroute and to == view.commit
+    goes_on = not (waive or again or reroute or ended) and to == view.commit
     mode, reason = _gate(then, graph, steps, regate)
     decided = view.healing_of(step)
     decided = decided if decided is not None and decided.commit == to else None
@@ -179,6 +185,9 @@ def _later(step: Step, here: Standing, forced: str) -> StepPlan:
     found = _not_run_again(step, here)
     if found is not None:
         return found
+    if step.irreversible and here.state == "unmeasured" and here.why:
+        # Only who resumes from it says that it is to be done again.
+        return StepPlan(step=step.name, action="kept", why=_said(here))
     if forced:
         return StepPlan(step=step.name, action="again", why=forced)
     unsettled = not here.settled or here.state == "stale"

@@ -65,10 +65,26 @@ def standings(view: ReleaseView, graph: StepGraph, now: Now) -> dict[str, Standi
 
 
 def pinned_by(view: ReleaseView, graph: StepGraph) -> str:
-    """The first irreversible step that was done on the commit that counts, or is being done: from then on that commit
-    stays the one that counts. "" before."""
+    """The first irreversible step that was done on the commit that counts, is being done, or may have been done: from
+    then on that commit stays the one that counts. "" before. One that says itself that it failed was not done."""
     steps = (step for step in graph.steps if step.irreversible)
-    return next((one.name for one in steps if view.steps[one.name].running or _was_done(view, one)), "")
+    return next((one.name for one in steps if view.steps[one.name].running or _may_be_done(view, one)), "")
+
+
+NEVER_BEGAN = frozenset({"secret-missing", "worktree-failed", "work-root-refused", "step-not-started"})
+"""Why an attempt is unmeasured of which nothing was carried out."""
+
+
+def _may_be_done(view: ReleaseView, step: Step) -> bool:
+    return _was_done(view, step) or is_unknown(view.steps[step.name], view.commit)
+
+
+def is_unknown(state: StepState, commit: Commit) -> bool:
+    """Whether the newest attempt may or may not have done what it was to do."""
+    last = state.last
+    if last is None or last.commit != commit or last.outcome != "unmeasured":
+        return False
+    return last.report.cause not in NEVER_BEGAN
 
 
 def _used(view: ReleaseView, graph: StepGraph) -> set[str]:
@@ -115,7 +131,12 @@ def _state(view: ReleaseView, step: Step, state: StepState, now: Now, *, used: b
     waiver = None if attempt.outcome == "passed" else valid_waiver(view, step.name, now.date)
     if waiver is not None:
         return "waived", waiver.waived.reason, waiver.waived.waiver
-    return _ended(attempt.outcome), "", ""
+    doubt = (
+        "it may have been done: look before it is run again"
+        if step.irreversible and is_unknown(state, view.commit)
+        else ""
+    )
+    return _ended(attempt.outcome), doubt, ""
 
 
 def _lost_its_archive(view: ReleaseView) -> bool:

@@ -11,9 +11,15 @@ A gate is measured in part only when every changed file is a test file or inert.
 | none of the targets is there any more                        | full: `nothing-to-recheck`     |
 | otherwise                                                    | partial                        |
 
-A *test file* is one that the last gate collected as a target. *Inert* is Markdown outside of directories of tests,
-fixtures and snapshots. What is measured again: the changed test files, and every target of which a case blocked, was
-not measured, was muted or was flaky.
+A *test file* is a target of the last gate whose name has the word test, tests, spec or specs in it. Of a project that
+declares its targets by itself, it is any target. `__init__.py` and `conftest.py` never are test files: they are used
+without being named.
+
+*Inert* is Markdown that was no target, that lies at the top or in a directory with nothing but Markdown in it, outside
+of directories of tests, fixtures, snapshots and data, and that no other file names unless that is Markdown, too.
+
+What is measured again: the changed test files, and every target of which a case blocked, was not measured, was muted
+or was flaky.
 """
 
 import re
@@ -30,19 +36,24 @@ CARRIED = "carried"
 """The note on a case that was judged by an earlier gate."""
 
 _NOT_THERE = ("removed", "vanished")
-_INERT = re.compile(r".+\.md")
-_NOT_INERT_IN = frozenset({"test", "tests", "fixtures", "__fixtures__", "__snapshots__", "__mocks__"})
+_NEVER_TESTS = ("__init__.py", "conftest.py")
+_TEST_WORDS = frozenset({"test", "tests", "spec", "specs"})
+_BETWEEN_WORDS = re.compile(r"[_.-]|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MARKDOWN = re.compile(r".+\.md")
+_NEAR_TESTS = {"test", "tests", "fixtures", "__fixtures__", "__snapshots__", "__mocks__"}
+_NOT_INERT_IN = _NEAR_TESTS | {"testdata", "data", "templates", "resources", "assets"}
 
 
 class Prior(Struct, frozen=True, kw_only=True):
-    """The last gate: its run, its commit, the evidence of its classes and of under what it was collected, and the
-    targets that it collected."""
+    """The last gate: its run, its commit, the evidence of its classes and of under what it was collected, the targets
+    that it collected, and whether the project itself declares what is one."""
 
     gate: str
     commit: Commit
     classes: Digest
     targets: frozenset[str]
     key: Digest | None = None
+    declared: bool = False
 
 
 class Full(Struct, frozen=True):
@@ -66,14 +77,17 @@ def plan_partial(
     named_elsewhere: Mapping[str, str],
 ) -> RecheckPlanned | Full:
     """What is measured again on this commit. `changed` are the files that differ, renames as both of their names;
-    `present` the files of the commit; `named_elsewhere` maps a changed test file to a file that names it."""
+    `present` the files of the commit; `named_elsewhere` maps a changed test file to a file that names it, and changed
+    Markdown to one that is none."""
     files = sorted(set(changed))
     if commit == prior.commit:
         return Full("same-commit")
-    others = tuple(file for file in files if file not in prior.targets and not is_inert(file))
+    mixed = _mixed(present)
+    tests = tuple(file for file in files if is_test_file(file, prior))
+    used = prior.targets | named_elsewhere.keys()
+    others = tuple(file for file in files if file not in tests and (file in used or not _is_inert(file, mixed)))
     if others:
         return Full("source-changed", others)
-    tests = tuple(file for file in files if file in prior.targets)
     named = tuple(file for file in tests if file in named_elsewhere)
     if named:
         return Full("test-named-elsewhere", named)
@@ -92,10 +106,35 @@ def plan_partial(
     )
 
 
-def is_inert(file: str) -> bool:
-    """Whether no test can depend on a file: Markdown that no test is kept near to."""
-    *directories, name = file.split("/")
-    return _INERT.fullmatch(name) is not None and "\n" not in file and not _NOT_INERT_IN & set(directories)
+def is_test_file(file: str, prior: Prior) -> bool:
+    """Whether no other test depends on a file unless it is named there. What was collected need not be one: a module
+    with examples in its docstrings is collected as well."""
+    name = file.rpartition("/")[2]
+    if file not in prior.targets or name in _NEVER_TESTS:
+        return False
+    return prior.declared or not _TEST_WORDS.isdisjoint(word.lower() for word in _BETWEEN_WORDS.split(name))
+
+
+def is_markdown(file: str) -> bool:
+    """Whether a file is text for people, by its name."""
+    return _MARKDOWN.fullmatch(file.rpartition("/")[2]) is not None and "\n" not in file
+
+
+def _is_inert(file: str, mixed: Collection[str]) -> bool:
+    """Whether no test depends on a file, as far as its place tells."""
+    directory = file.rpartition("/")[0]
+    return is_markdown(file) and directory not in mixed and _NOT_INERT_IN.isdisjoint(directory.split("/"))
+
+
+def _mixed(present: Iterable[str]) -> frozenset[str]:
+    """The directories below the top with something else than Markdown in them, however deep."""
+    found: set[str] = set()
+    for file in present:
+        directory = "" if is_markdown(file) else file.rpartition("/")[0]
+        while directory and directory not in found:
+            found.add(directory)
+            directory = directory.rpartition("/")[0]
+    return frozenset(found)
 
 
 def unsettled(table: ClassTable) -> tuple[str, ...]:

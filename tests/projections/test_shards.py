@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.events import Event, GatePolicy, LedgerCreated, ResumeStarted, RunStopped, Unknown
+from ledger.events import Carried, Event, GatePolicy, LedgerCreated, ResumeStarted, RunStopped, Unknown
 from projections.fold import fold
 from projections.gate.shards import SHARDS, GateView, ShardSide
 from projections.registry import VIEWS, RunViews
@@ -36,6 +36,14 @@ def test_a_gate_has_what_was_collected_planned_and_placed() -> None:
     assert gate.placements == {"shard-1": "local"}
     assert all(side.measured for side in gate.collections())
     assert gate.in_flight() == []
+
+
+def test_what_was_carried_counts_for_the_verdict_that_it_was_told_with() -> None:
+    """A gate that is resumed comes to another verdict, which tells it again as far as it is still so."""
+    told = Carried(gate="gate-0", commit="1" * 40, classes="0" * 64, targets=1, cases=2)
+    assert views_of(*BASE).gate.carried == 0
+    assert views_of(*BASE, told, verdict_decided()).gate.carried == 2
+    assert views_of(*BASE, told, verdict_decided(), RESUMED).gate.carried == 0
 
 
 def test_an_attempt_without_a_record_is_in_flight_in_the_order_of_starts() -> None:

@@ -42,6 +42,7 @@ def plan_after(prior: PureGate, suite: Suite, changed: tuple[str, ...]) -> Reche
             classes=prior.verdict.classes,
             targets=frozenset(prior.suite.candidate),
             key=collection_key(prior.views.gate),
+            declared=True,
         ),
         classes_of(prior),
         "2" * 40,

@@ -13,14 +13,17 @@ from commands.cli.exits import ExitCode
 @click.option("--step", metavar="STEP", help="Which approval, where there are several.")
 @click.option("--by", metavar="WHO", help="Who approves (default: your account).")
 @click.option("--reason", metavar="TEXT", default="", help="Why.")
+@click.option("--commit", metavar="SHA", help="The commit that you looked at; refused when it is another one by now.")
 @json_option
 @store_option
-def approve(run: str, step: str | None, by: str | None, reason: str, as_json: bool, store: str | None) -> ExitCode:
+def approve(
+    run: str, step: str | None, by: str | None, reason: str, commit: str | None, as_json: bool, store: str | None
+) -> ExitCode:
     """Approve of exactly what was shown: the commit, the archive, what was waived, accepted and muted.
 
     The release goes on with `ledger resume --from STEP`. The approval does not hold any more when any of that changes.
     """
-    return _answer(run, "approved", step, by, reason, as_json, store)
+    return _answer(run, "approved", step, by, reason, as_json, store, commit)
 
 
 @click.command(short_help="Reject what a release waits for.")
@@ -43,6 +46,7 @@ def _answer(
     reason: str,
     as_json: bool,
     store: str | None,
+    commit: str | None = None,
 ) -> ExitCode:
     from commands.cli.releasing.told import emit_summary, release_of, summary_of
     from commands.releasing.run import answer_approval
@@ -51,6 +55,6 @@ def _answer(
     place = home(store)
     name = release_of(place, run)
     with open_desk(place) as desk:
-        answer_approval(desk, name, decision, by or desk.who, reason, step)
+        answer_approval(desk, name, decision, by or desk.who, reason, step, commit)
     emit_summary(summary_of(place, name, None), as_json)
     return ExitCode.PASSED

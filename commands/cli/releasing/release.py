@@ -4,7 +4,18 @@ from typing import Literal
 
 import click
 
-from commands.cli.common import at_option, emit_json, emit_lines, home, json_option, run_argument, store_option, width
+from commands.cli.common import (
+    at_option,
+    emit_json,
+    emit_lines,
+    emit_pieces,
+    home,
+    json_option,
+    run_argument,
+    say,
+    store_option,
+    width,
+)
 from commands.cli.exits import ExitCode
 
 
@@ -143,6 +154,23 @@ def repair(version: str, picks: tuple[str, ...], dry_run: bool, as_json: bool, s
         lines = [f"{picked} picked onto {done.branch}: {short(done.tip)} -> {short(done.commit)}"]
         lines.append(f"next: ledger resume {name} --from {step_to_resume_from(place, name, done.commit)} --dry-run")
     emit_lines(lines)
+    return ExitCode.PASSED
+
+
+@release.command()
+@click.argument("step")
+@run_argument
+@click.option("--attempt", type=click.IntRange(min=1), help="Which attempt at it (default: the newest).")
+@store_option
+def output(step: str, run: str, attempt: int | None, store: str | None) -> ExitCode:
+    """Print what STEP of a release printed, as far as it was kept; what it wrote on standard error goes there."""
+    from commands.cli.releasing.told import printed_by, release_of
+
+    place = home(store)
+    said, complained = printed_by(place, release_of(place, run), step, attempt)
+    emit_pieces([said])
+    for line in complained.splitlines():
+        say(line)
     return ExitCode.PASSED
 
 

@@ -3,7 +3,7 @@
 from commands.cli.common import emit_json, emit_lines, reader_may_go, say, width
 from commands.cli.exits import ExitCode
 from commands.messages import Refusal, StartRelease
-from commands.render.words import short
+from commands.render.words import safe, short
 from commands.wiring import Home, OpenLedger
 from ledger.steps import StepGraph
 from ledger.values import Commit
@@ -64,6 +64,21 @@ def step_to_resume_from(home: Home, release: str, commit: Commit) -> str:
     steps = (step.name for step in main_steps(graph) if not step.observer)
     owed = (name for name in steps if standing[name].state == "stale" or not standing[name].settled)
     return next(owed, "STEP")
+
+
+def printed_by(home: Home, release: str, step: str, attempt: int | None) -> tuple[str, str]:
+    """What an attempt at a step printed, on standard output and on standard error, with nothing in it that controls a
+    terminal. Raises Refusal for a step or an attempt that the release does not have, and EvidenceDamaged."""
+    with home.open_ledger() as opened:
+        steps = opened.views(release).release.steps
+        if step not in steps:
+            raise Refusal("step-unknown", f"this release has no step {step!r}", f"its steps are: {', '.join(steps)}")
+        ended = [one for one in steps[step].attempts if one.outcome and attempt in (None, one.number)]
+        if not ended:
+            raise Refusal("step-not-run", f"no such attempt at {step} has ended", "`ledger release show` lists them")
+        digests = (ended[-1].output, ended[-1].errors)
+        said, complained = (opened.evidence(one).decode("utf-8", "replace") if one else "" for one in digests)
+    return "".join(f"{safe(line)}\n" for line in said.splitlines()), complained
 
 
 def release_summaries(home: Home) -> list[ReleaseSummary]:

@@ -17,6 +17,10 @@ STEP_ENDS: dict[str, tuple[str, str]] = {
         "A variable that the step names as a secret is not set where the release is driven.",
         "Set it, and resume from the step.",
     ),
+    "step-left-running": (
+        "A step that cannot be taken back left processes at work. They were ended, so what it did may be half done.",
+        "Look at what it did; let its command wait for what it starts, or end it, and resume from the step.",
+    ),
     "until-invalid": (
         "What `wait-until` is to wait for is no time.",
         "Write a date and time with an offset from UTC, or a time of day with one, such as 18:00Z.",
@@ -28,8 +32,12 @@ STEP_ENDS: dict[str, tuple[str, str]] = {
 RELEASE_REFUSALS: dict[str, tuple[str, str]] = {
     "not-a-release": ("The run is a gate and no release.", "`ledger release list` lists the releases."),
     "version-taken": (
-        "A release of this version is under way, has passed, or has done something that cannot be taken back.",
+        "A release of this version is under way, has passed or has done something for good, or there is a tag of it.",
         "Take that one up again, or start the release of the next version.",
+    ),
+    "repair-too-late": (
+        "The release has passed, or something that cannot be taken back was begun, so its commit stays what it is.",
+        "Start the release of the next version.",
     ),
     "version-invalid": (
         "The text is no version of a release.",
@@ -44,6 +52,7 @@ RELEASE_REFUSALS: dict[str, tuple[str, str]] = {
         "Land it there first, or name the main branch with `release.main`.",
     ),
     "steps-contradict": ("The steps in the settings contradict each other.", "`ledger release check` lists how."),
+    "step-not-run": ("The step, or this attempt at it, was not run, or has not ended.", _LOOK),
     "step-aside": (
         "The step runs only when another one went wrong, so a release cannot be taken up at it.",
         "Resume from the step that leads to it.",
@@ -120,7 +129,7 @@ RELEASE_REFUSALS: dict[str, tuple[str, str]] = {
 FULL_GATES: dict[str, tuple[str, str]] = {
     "same-commit": ("The gate is of the same commit, so what was measured stands.", "Nothing has to be done."),
     "source-changed": (
-        "A file changed that is neither a test file nor Markdown that no test is near to, so any test may be affected.",
+        "A file changed that is neither a test file nor Markdown that nothing uses, so any test may be affected.",
         "Nothing has to be done.",
     ),
     "test-named-elsewhere": (

@@ -88,7 +88,8 @@ def _of_step(step: Step, here: Standing, views: RunViews, graph: StepGraph) -> M
         return Wait(step.name)
     if views.release.steps[step.name].has_asked:
         return _asked(step, views)
-    if step.uses != "approve" and _tries(step, views) <= step.retries:
+    # What cannot be taken back is done again only when somebody asks for it.
+    if step.uses != "approve" and not step.irreversible and _tries(step, views) <= step.retries:
         return Begin(step.name)
     if is_to_be_healed(step, views.release, graph):
         return Heal(step.name)

@@ -80,6 +80,7 @@ def plan_or_refuse(message: ResumeRelease, views: RunViews, documents: Documents
         reroute=message.reroute,
         members=message.members,
         accepts=bool(message.accept),
+        ended=views.run.status == "finished",
     )
     if not plan.pinned:
         _check_tip(message, view)

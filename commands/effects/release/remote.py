@@ -109,6 +109,11 @@ class Remote:
         listed = self._listed(*(f"{prefix}*" for prefix in prefixes))
         return tuple(name for name in sorted(listed) if name.startswith(prefixes))
 
+    def version_tags(self, version: str) -> frozenset[str]:
+        """The tags on the remote that are called like this version."""
+        names = (f"refs/tags/v{version}", f"refs/tags/{version}")
+        return frozenset(name.removeprefix("refs/tags/") for name in self._listed(*names) if name in names)
+
     def tip(self, branch: str) -> Commit | None:
         """The commit that the branch has on the remote now; None when there is no such branch.
 

@@ -8,7 +8,7 @@ allotted to this attempt at the step alone; what is there outlives the driver.
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,7 @@ from msgspec import Struct
 from commands.effects.steps.display import Follower
 from commands.executors.api import End, Job, JobEnd
 from commands.executors.local import LocalExecutor
-from commands.readers.step_result import LINE_BYTES_MAX
+from commands.readers.step_result import LINE_BYTES_MAX, is_empty
 from commands.shipped import step_supervisor
 from commands.shipped.step_supervisor import SECRET_PREFIX
 from commands.shipped.supervisor import Output
@@ -56,6 +56,7 @@ class StepEnd(Struct, frozen=True, kw_only=True):
     `output` and `errors` are the files with what it printed, without secrets, of at most 64 MiB: of more, the middle
     is dropped, and a line says so. They may be missing when nothing was started. `printed` is the end of `output` as
     far as it counts: without what came after the step was to be ended, which says nothing about its work.
+    `left_running`: it ended by itself while processes that it had started had not; they were ended after it.
     """
 
     cause: End
@@ -67,6 +68,7 @@ class StepEnd(Struct, frozen=True, kw_only=True):
     output: Path
     errors: Path
     printed: bytes
+    left_running: bool
 
 
 def run_step(
@@ -175,6 +177,7 @@ def _step_end(place: Path, end: JobEnd) -> StepEnd:
         output=place / OUTPUT,
         errors=place / ERRORS,
         printed=_printed(place),
+        left_running=end.left_running,
     )
 
 
@@ -190,14 +193,25 @@ def _printed(place: Path) -> bytes:
         return b""
     Output(str(path), step_supervisor.TAIL_BYTES).close()
     with path.open("rb") as file:
-        size = max(0, file.seek(0, os.SEEK_END) - late_bytes)
-        end, blank = size, True
-        while end and blank:
-            begin = max(0, end - BLOCK_BYTES)
-            file.seek(begin)
-            told = file.read(end - begin).rstrip()
-            end, blank = begin + len(told), not told
-        # One byte more than a line may have shows that it is too long, and a line break after it that it is whole.
-        begin = max(0, end - LINE_BYTES_MAX - 1)
+        text_end, line_end = _last_line(file, max(0, file.seek(0, os.SEEK_END) - late_bytes))
+        # One byte more than a line may have shows that it is too long.
+        begin = max(0, text_end - LINE_BYTES_MAX - 1)
         file.seek(begin)
-        return file.read(min(size, end + BLOCK_BYTES) - begin)
+        return file.read(line_end - begin)
+
+
+def _last_line(file: BinaryIO, end: int) -> tuple[int, int]:
+    """Where the text of the last line ends that is not empty, and where its line break does; both before `end`."""
+    while end:
+        begin = max(0, end - BLOCK_BYTES)
+        file.seek(begin)
+        block = file.read(end - begin)
+        lines = block.splitlines(keepends=True)
+        # The first line may have begun before the block: it is looked at again with its beginning.
+        kept = len(lines[0]) if begin and len(lines) > 1 else 0
+        for line in [] if is_empty(block) else reversed(lines[1:] if kept else lines):
+            if not is_empty(line):
+                return end - len(line) + len(line.rstrip()), end
+            end -= len(line)
+        end = begin + kept
+    return 0, 0

@@ -32,10 +32,10 @@ def _stands(summary: ReleaseSummary) -> str:
         return (summary.verdict or "unmeasured") + (f" at {summary.ended_for}" if summary.ended_for else "")
     if summary.state == "waiting":
         return f"waiting for an answer to {summary.waiting_for}"
-    rejected = next((one.step for one in summary.steps if one.uses == "approve" and one.state == "failed"), "")
-    if summary.state == "ready":
-        return f"rejected at {rejected}" if rejected else "ready to go on"
-    return summary.state
+    if summary.state == "rejected":
+        steps = (one.step for one in summary.steps if one.uses == "approve" and one.state == "failed")
+        return f"rejected at {next(steps, 'an approval')}"
+    return "ready to go on" if summary.state == "ready" else summary.state
 
 
 def _let_pass(summary: ReleaseSummary, width: int) -> list[str]:
@@ -85,6 +85,8 @@ def _step(step: StepRow, summary: ReleaseSummary, width: int) -> list[str]:
             lines += _attempt(one, width, step)
     if step.uses == "gate" and step.state in ("failed", "unmeasured") and last is not None:
         lines += [f"    look: ledger status {last.gate}"]
+    if step.uses in ("run", "prepare") and step.state in ("failed", "unmeasured"):
+        lines += [f"    look: ledger release output {step.step}"]
     return lines
 
 

@@ -2,7 +2,8 @@
 is counted.
 
 Here it is stricter in what no vector shows: a changed test file that another file names may be used from there, so all
-is measured. And it knows its test files as what the last gate collected, where the original knows them by a pattern.
+is measured. And it knows its test files as what the last gate collected, as far as their names say so, where the
+original knows them by a pattern.
 """
 
 import re

@@ -79,7 +79,7 @@ def test_a_gate_whose_process_was_killed_once_is_run_again_and_passes(tmp_path: 
     tried = [(line["shard"], line["side"]) for line in project.events("attempt-started", run)]
     assert tried.count(("shard-1", "candidate")) == 2
     assert tried.count(("shard-1", "baseline")) == 1
-    assert "gate: retry-shard of shard-1 for shard-death (signalled), by row D5 of autoheal/1" in answer.err
+    assert "gate: retry-shard: shard-death of shard-1 (signalled), by row D5 of autoheal/1" in answer.err
     project.whole()
 
 
@@ -104,7 +104,7 @@ def test_a_process_that_always_dies_is_left_to_a_person_when_the_cap_is_reached(
     ]
     assert [outcome for _, outcome in gates(project)] == ["unmeasured"] * 3
     assert len({one["signature"] for one in project.events("autoheal-decided")}) == 1
-    assert "hitl" in plan(project)["healing"]
+    assert "left to a person" in plan(project)["healing"]
     # A person may have it run once more; that is an attempt, and nothing more is done by itself.
     assert project.resume("gate").code == ExitCode.UNMEASURED
     assert attempts_used(project) == 1
@@ -145,7 +145,7 @@ def test_a_driver_that_dies_after_the_decision_is_followed_by_one_that_carries_i
     assert [outcome for _, outcome in gates(project)] == ["unmeasured"]
     foreseen = plan(project)
     assert (foreseen["attempt"], foreseen["gate"]) == (0, "owed")
-    assert foreseen["healing"].startswith("retry-shard of shard-1 for shard-death")
+    assert foreseen["healing"].startswith("retry-shard: shard-death of shard-1")
     answer = project.resume("gate")
     assert answer.code == ExitCode.WAITING, answer.err
     assert attempts_used(project) == 0

@@ -82,6 +82,41 @@ def test_probes_are_shown_and_never_counted(tmp_path: Path) -> None:
     assert "probe x: unmeasured" in shown
 
 
+@pytest.mark.parametrize("says", ["true", """echo '{"outcome": "ok", "summary": "sent", "id": 7}'"""])
+def test_what_cannot_be_taken_back_has_not_passed_when_it_left_processes_at_work(tmp_path: Path, says: str) -> None:
+    leaves = ("sh", "-c", f"sleep 60 & sleep 0.3; {says}")
+    project = project_of(
+        tmp_path,
+        step("check", *leaves),
+        step("approve", uses="approve"),
+        step("publish", *leaves, irreversible=True),
+    )
+    assert start(project) == ExitCode.WAITING
+    assert project.ledger("approve", "1.1.0").code == ExitCode.PASSED
+    assert project.resume("publish").code == ExitCode.UNMEASURED
+    assert project.states() == {"check": "passed", "approve": "passed", "publish": "unmeasured"}
+    (checked,), (published,) = project.attempts("check"), project.attempts("publish")
+    detail = "left running by the command and ended (1): sleep"
+    assert (checked["verdict"], checked.get("cause", ""), checked["detail"]) == ("pass", "", detail)
+    assert (published.get("verdict", ""), published["cause"]) == ("", "step-left-running")
+    assert published["detail"] == detail
+    assert published.get("summary") == checked.get("summary")
+    assert "(step-left-running)" in (shown := " ".join(project.ledger("release", "show", "1.1.0").out.split()))
+    assert detail in shown
+    assert "may be half done" in project.ledger("explain", "step-left-running").out
+    project.whole()
+
+
+@pytest.mark.parametrize("command", ["sleep 0.1 & wait", "(sleep 0.1 & wait); true"])
+def test_what_cannot_be_taken_back_passes_when_it_waited_for_what_it_started(tmp_path: Path, command: str) -> None:
+    publish = step("publish", "sh", "-c", command, irreversible=True)
+    project = project_of(tmp_path, step("approve", uses="approve"), publish)
+    assert start(project) == ExitCode.WAITING
+    project.ledger("approve", "1.1.0")
+    assert project.resume("publish").code == ExitCode.PASSED
+    project.whole()
+
+
 def test_a_secret_is_given_and_never_shown(tmp_path: Path) -> None:
     says = "import os\nprint('token', os.environ['TOKEN'], os.environ.get('OTHER'))\n"
     project = project_of(tmp_path, step("check", "python3", "says.py", secrets=["TOKEN"]), says__py=says)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def as_soon_as_begun(path: Path) -> Callable[[], bool]:
 )
 def test_a_step_that_exits(place: Path, script: str, exit_code: int, answer: tuple[str, str]) -> None:
     end = run_step(shell(place, script), place)
-    assert (end.cause, end.exit_code, end.signal) == ("exited", exit_code, None)
+    assert (end.cause, end.exit_code, end.signal, end.left_running) == ("exited", exit_code, None, False)
     assert answer_of(end) == answer
     assert end.started_at.endswith("Z")
     assert 0 < end.duration_seconds < PATIENCE_SECONDS
@@ -208,7 +209,9 @@ def test_a_grandchild_that_holds_the_pipes_holds_up_nothing(place: Path, detach:
     end = run_step(shell(place, script), place)
     assert time.monotonic() - began < PATIENCE_SECONDS / 2
     assert (end.cause, answer_of(end)) == ("exited", ("passed", ""))
+    assert end.left_running
     assert "left running by the command and ended" in end.detail
+    assert settle(place) == end
     assert not is_alive(int(text_of(place.parent / "pids")))
 
 
@@ -278,11 +281,30 @@ open('blocks', 'w').write(' '.join(str(os.stat('attempt/' + name).st_blocks) for
 
 
 @pytest.mark.parametrize("empty_bytes", [10, 2**17, 2**20])
-def test_a_result_is_found_before_any_number_of_empty_lines(place: Path, empty_bytes: int) -> None:
-    code = f"import os, sys; print('x' * 10); print({OK!r}, flush=True); sys.stdout.write(' \\n' * {empty_bytes // 2})"
-    end = run_step(step(place, *python(code)), place)
-    assert reading_of(end).summary == "done"
-    assert end.printed.startswith(b"xxxxxxxxxx\n{")
+@pytest.mark.parametrize("empty", [" \n", "\x1b[0m\n", "\r\x1b[1;31m \x1b[K"])
+@pytest.mark.parametrize(("end", "cause"), [("", "exited"), ("; sys.stdout.flush(); os.kill(0, 9)", "signalled")])
+def test_a_result_is_found_before_any_number_of_empty_lines(
+    place: Path, empty: str, empty_bytes: int, end: str, cause: str
+) -> None:
+    many = f"{empty!r} * {empty_bytes // len(empty)}"
+    code = f"import os, sys; print('x' * 10); print({OK!r}, flush=True); sys.stdout.write({many}){end}"
+    seen = run_step(step(place, *python(code)), place)
+    assert (seen.cause, reading_of(seen).summary) == (cause, "done")
+    assert seen.printed.startswith(b"xxxxxxxxxx\n{")
+
+
+@pytest.mark.parametrize("block_bytes", [24, 25, 31])
+def test_what_is_read_from_the_end_says_what_all_of_it_says(
+    place: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr("commands.effects.steps.process.BLOCK_BYTES", block_bytes)
+    run_step(shell(place, "exit 0"), place)
+    lines = (b'{"outcome":"ok"}\n', b"x\r", b"x\x1b[0m\n", b"\x1b[0m\x1b[2K\r\n", b"\n" * 30, b"\x1b[0m")
+    for printed in map(b"".join, product(lines, repeat=4)):
+        (place / "stdout.log").write_bytes(printed)
+        end = settle(place)
+        for cause in ("exited", "signalled"):
+            assert read_step(end.printed, cause, 0) == read_step(printed, cause, 0), printed
 
 
 def test_of_a_line_that_is_longer_than_any_result_so_much_is_read_that_this_is_seen(place: Path) -> None:

@@ -1,8 +1,11 @@
 """Secrets in a stream: no cut lets one through, in none of its forms, and nothing else is touched or withheld."""
 
 import base64
+import html
 import json
+import textwrap
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from urllib.parse import quote, quote_plus
 
@@ -10,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.shipped.redaction import Redactor
+from commands.shipped.redaction import PIECE_CHARACTERS, Redactor
 
 TOKEN = "tok/en+ ~ÿ?>?ü:end".encode()
+LONG = "s3cret&pass<word>-'long'-\"enough\"-to-be-broken-into-lines-0123456789-é$x".encode()
 
 
 def redacted(data: bytes, secrets: dict[str, bytes], *cuts: int) -> bytes:
@@ -33,14 +37,93 @@ def redacted(data: bytes, secrets: dict[str, bytes], *cuts: int) -> bytes:
         quote(TOKEN, safe="").lower().encode(),
         quote(TOKEN).encode(),
         quote_plus(TOKEN).encode(),
+        TOKEN.hex().encode(),
+        TOKEN.hex().upper().encode(),
+        html.escape(TOKEN.decode()).encode(),
     ],
-    ids=["plain", "base64", "base64url", "url", "lower-url", "path", "form"],
+    ids=["plain", "base64", "base64url", "url", "lower-url", "path", "form", "hex", "upper-hex", "html"],
 )
 def test_each_form_is_replaced_wherever_the_stream_is_cut(form: bytes) -> None:
     stream = b"before " + form + b" after\n"
     for cut in range(len(stream)):
         told = redacted(stream, {"TOKEN": TOKEN}, cut)
         assert told == b"before [secret TOKEN] after\n", cut
+
+
+def hexdump(value: bytes) -> bytes:
+    """As `xxd -p` prints it."""
+    return "\n".join(textwrap.wrap(value.hex(), 60)).encode() + b"\n"
+
+
+def openssl(value: bytes) -> bytes:
+    """As `openssl base64` prints it."""
+    return "\n".join(textwrap.wrap(base64.b64encode(value).decode(), 64)).encode() + b"\n"
+
+
+PROGRAMS: dict[str, Callable[[bytes], bytes]] = {
+    "xxd": hexdump,
+    "xxd -u": lambda value: hexdump(value).upper(),
+    "base64": base64.encodebytes,
+    "mime": lambda value: base64.encodebytes(value).replace(b"\n", b"\r\n"),
+    "base64url": lambda value: base64.encodebytes(value).translate(bytes.maketrans(b"+/", b"-_")),
+    "openssl": openssl,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("end", [b"", b"\n"], ids=["alone", "line"])
+def test_an_encoding_that_is_broken_into_lines_is_replaced_to_its_last_character_wherever_the_stream_is_cut(
+    program: str, end: bytes
+) -> None:
+    stream = b"begin\n" + (printed := PROGRAMS[program](LONG + end)) + b"end\n"
+    assert printed.count(b"\n") > 1
+    line_break = b"\r\n" if program == "mime" else b"\n"
+    for cut in range(len(stream)):
+        assert redacted(stream, {"LONG": LONG}, cut) == b"begin\n[secret LONG]" + line_break + b"end\n", cut
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@given(st.binary(min_size=8, max_size=200), st.sampled_from([b"", b"\n"]), st.lists(st.integers(0), max_size=6))
+def test_of_an_encoding_whose_lines_stand_apart_no_line_is_left_that_could_tell_something(
+    program: str, value: bytes, end: bytes, cuts: list[int]
+) -> None:
+    secret = b"<" + value + b">"
+    lines = PROGRAMS[program](secret + end).splitlines()
+    told = redacted(b"".join(b"12:00 | " + line + b"\n" for line in lines), {"S": secret}, *cuts).splitlines()
+    for line, instead in zip(lines, told, strict=True):
+        kept = line if len(line) < PIECE_CHARACTERS else b"[secret S]"
+        assert instead in (b"12:00 | " + kept, b"12:00 | [secret S]")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        html.escape(LONG.decode()),
+        html.escape(LONG.decode(), quote=False),
+        html.escape(LONG.decode()).replace("&#x27;", "&#39;"),
+        html.escape(LONG.decode()).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
+        html.escape(LONG.decode()).replace("&#x27;", "&apos;"),
+        html.escape(LONG.decode()).replace("&#x27;", "'"),
+        html.escape(LONG.decode(), quote=False).replace("&gt;", ">"),
+    ],
+    ids=["python", "text", "php", "go", "xml", "attribute", "bare"],
+)
+def test_a_secret_inside_of_html_is_replaced_wherever_the_stream_is_cut(text: str) -> None:
+    stream = f"<p>{text}</p>\n".encode()
+    for cut in range(len(stream)):
+        assert redacted(stream, {"LONG": LONG}, cut) == b"<p>[secret LONG]</p>\n", cut
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("angles", ["\\u003c\\u003e", "\\u003C\\u003E", "\\u003c>"])
+def test_a_secret_inside_of_json_that_is_safe_in_html_is_replaced_wherever_the_stream_is_cut(
+    ascii_only: bool, angles: str
+) -> None:
+    text = json.dumps(LONG.decode(), ensure_ascii=ascii_only)
+    text = text.replace("&", "\\u0026").replace("<", angles[:6]).replace(">", angles[6:])
+    assert json.loads(text) == LONG.decode()
+    for cut in range(len(text.encode())):
+        assert redacted(text.encode(), {"LONG": LONG}, cut) == b'"[secret LONG]"', cut
 
 
 @pytest.mark.parametrize("user", ["", "u", "us", "use", "user"])

@@ -133,6 +133,11 @@ def test_only_what_says_so_or_exits_with_0_passes() -> None:
         (b'built\n{"outcome":"fail"}\n\n \r\n\t\n', 1, "failed"),
         (b'  {"outcome":"error"}  \n', 2, "unmeasured"),
         (b'12%\r34%\r{"outcome":"ok"}\r\n', 0, "passed"),
+        (b'{"outcome":"fail"}\n\x1b[0m', 1, "failed"),
+        (b'{"outcome":"fail"}\n\x1b[0m\x1b[K\n \x1b[1;31m\t\x1b[?25h\r\n', 1, "failed"),
+        (b'{"outcome":"fail"}\r\x1b[2K\x1b[1G', 0, "unmeasured"),
+        (b"\x1b[0m\n", 3, "failed"),
+        (b'{"outcome":"fail"}\n\x1b[0mlast words\n', 0, "passed"),
         (b'{"outcome":"fail"}\nlast words\n', 0, "passed"),
         (b'{\n  "outcome": "fail"\n}\n', 0, "passed"),
         (b'{"status":"healthy"}\n', 0, "passed"),
@@ -177,13 +182,14 @@ def test_the_last_line_that_is_not_empty_is_the_result_if_it_is_one(
         (b'{"outcome":"ask","question":"which?"}', "`question`"),
         (b'result: {"outcome":"fail"}', "alone"),
         (b'\x1b[0m{"outcome":"fail"}', "alone"),
+        (b'{"outcome":"fail"}\x1b[0m', "not JSON"),
         (b'\xef\xbb\xbf{"outcome":"fail"}', "alone"),
         (b'{"outcome":"ok","a":' + b"[" * DEPTH_MAX + b"]" * DEPTH_MAX + b"}", "deeply"),
         (b'{"outcome":"ok","a":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "deeply"),
         (b'{"outcome":"ok","a":"' + b"x" * LINE_BYTES_MAX + b'"}', "longer"),
         (b"x" * (LINE_BYTES_MAX + 1), "longer"),
     ],
-    ids=range(33),
+    ids=range(34),
 )
 def test_what_is_meant_as_a_result_and_is_none_is_never_judged_by_its_exit_code(printed: bytes, why: str) -> None:
     for code in (0, 1, 2):
@@ -348,6 +354,34 @@ def test_whatever_a_result_holds_the_reading_can_be_stored(
     assert "\n" not in reading.summary
     assert (reading.outcome == "asked") == (reading.question is not None)
     assert reading.outcome != "passed" or protocol.get("outcome") == "ok" or "outcome" not in protocol
+
+
+EMPTY = [
+    b" ",
+    b"\t",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\x1b[m",
+    b"\x1b[0m",
+    b"\x1b[38;5;196m",
+    b"\x1b[2K",
+    b"\x1b[?25l",
+    b"\x1b[0 q",
+]
+
+
+@given(
+    st.sampled_from([b"working\n", line("ok"), line("fail"), line("error"), b'{"outcome":"fa\n', b"\xff\n"]),
+    st.lists(st.sampled_from(EMPTY), max_size=9).map(b"".join),
+    st.sampled_from(ENDS),
+    st.sampled_from(EXIT_CODES),
+)
+def test_lines_without_anything_to_read_say_nothing(
+    printed: bytes, empty: bytes, end: End, exit_code: int | None
+) -> None:
+    assert read_step(printed + empty, end, exit_code) == read_step(printed, end, exit_code)
+    assert read_step(empty, end, exit_code) == read_step(b"", end, exit_code)
 
 
 @given(st.sampled_from(["ok", "fail", "error"]), st.text(), st.data())

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from ledger.events import (
     ApprovalDecided,
@@ -15,6 +16,7 @@ from ledger.events import (
     ResumeStarted,
     RunStarted,
     StepFinished,
+    StepReport,
     StepStarted,
     TipMoved,
     Waived,
@@ -236,13 +238,19 @@ def test_an_approval_stands_whatever_changes_from_when_all_that_needs_it_was_don
     assert publishing(*published, *announced)["approve"] == "passed"
 
 
+def _ended_for(cause: str) -> Event:
+    return structs.replace(finished("unmeasured", "publish"), report=StepReport(cause=cause))
+
+
 @pytest.mark.parametrize(
     ("events", "pinned"),
     [
         ([], ""),
         ([started("publish")], "publish"),
         ([started("publish"), finished("failed", "publish")], ""),
-        ([started("publish"), finished("unmeasured", "publish")], ""),
+        ([started("publish"), finished("unmeasured", "publish")], "publish"),
+        ([started("publish"), _ended_for("secret-missing")], ""),
+        ([started("publish"), _ended_for("step-driver-died")], "publish"),
         ([started("publish"), finished("passed", "publish")], "publish"),
         ([started("publish"), finished("passed", "publish"), moved()], ""),
         ([started("approve"), finished("passed", "approve")], ""),

@@ -19,7 +19,7 @@ from projections.reuse.partial import (
     Full,
     Prior,
     carried_rows,
-    is_inert,
+    is_test_file,
     measured_again,
     narrowed,
     plan_partial,
@@ -48,8 +48,8 @@ def class_table(*rows: ClassRow) -> ClassTable:
     return ClassTable(table="classes/2", rows=rows)
 
 
-def prior_of(*targets: str) -> Prior:
-    return Prior(gate="gate-1", commit=OLD, classes=DIGEST, targets=frozenset(targets))
+def prior_of(*targets: str, declared: bool = False) -> Prior:
+    return Prior(gate="gate-1", commit=OLD, classes=DIGEST, targets=frozenset(targets), declared=declared)
 
 
 SETTLED = class_table(class_row("test_a.py::t"), class_row("test_b.py::t"))
@@ -105,10 +105,37 @@ def test_a_deleted_test_is_among_what_is_measured_as_long_as_something_is_left_t
     assert found.targets == ("test_a.py", "test_b.py")
 
 
-def test_markdown_that_is_a_test_is_one() -> None:
-    found = plan_partial(prior_of("docs/guide.md"), SETTLED, NEW, ["docs/guide.md"], {"docs/guide.md"}, {})
-    assert isinstance(found, RecheckPlanned)
-    assert found.targets == ("docs/guide.md",)
+@pytest.mark.parametrize("name", ["guide.md", "notes/test_guide.md", "calc.py", "calc/latest.py", "api.ts", "testX.py"])
+def test_what_was_collected_is_a_test_file_by_its_name_or_because_the_project_declares_it(name: str) -> None:
+    part = RecheckPlanned(gate="gate-1", commit=OLD, classes=DIGEST, targets=(name,), changed=(name,), unsettled=())
+    by_name, declared = (
+        plan_partial(prior_of(name, declared=told), SETTLED, NEW, [name], {name}, {}) for told in (False, True)
+    )
+    assert declared == part
+    assert by_name == (part if "test_" in name or "testX" in name else Full("source-changed", (name,)))
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("name", ["conftest.py", "__init__.py", "tests/conftest.py", "tests/sub/__init__.py"])
+def test_what_is_used_without_being_named_is_no_test_file_though_it_was_collected(name: str, declared: bool) -> None:
+    prior = prior_of(name, "test_a.py", declared=declared)
+    assert plan_partial(prior, FAILED, NEW, [name, "test_a.py"], {name, "test_a.py"}, {}) == Full(
+        "source-changed", (name,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        *((name, True) for name in ("test_x.py", "x_test.py", "x.test.ts", "XTest.java", "tests.py", "x-spec.js")),
+        *((name, True) for name in ("URLTest.java", "TestURL.java", "x_specs.rb", "TEST_x.py", "a/v2Test.java")),
+        *((name, False) for name in ("contest.py", "latest.py", "attestation.py", "special.py", "Contest.java")),
+        *((name, False) for name in ("tests/helper.py", "test/data.py", "testing.py", "test1.py", "TESTx.py")),
+    ],
+)
+def test_the_words_of_a_name_say_whether_it_is_a_test_file(name: str, is_one: bool) -> None:
+    assert is_test_file(name, prior_of(name)) is is_one
+    assert not is_test_file(name, prior_of("test_a.py", declared=True))
 
 
 def test_the_reason_is_told_with_the_first_files() -> None:
@@ -117,13 +144,38 @@ def test_the_reason_is_told_with_the_first_files() -> None:
     assert Full("same-commit").words() == "same-commit"
 
 
-@pytest.mark.parametrize("directory", ["test", "tests", "fixtures", "__fixtures__", "__snapshots__", "__mocks__"])
-def test_markdown_near_tests_is_not_inert(directory: str) -> None:
+def is_inert(file: str, *present: str, named: str = "") -> bool:
+    """Whether it makes no difference that this file has changed, too, in a commit that also holds these."""
+    there = {"test_a.py", file, *present}
+    found = planned("test_a.py", file, present=there, named={named: "calc.py"} if named else None)
+    assert isinstance(found, RecheckPlanned) or found == Full("source-changed", (file,))
+    return isinstance(found, RecheckPlanned)
+
+
+NEAR = ["test", "tests", "fixtures", "__fixtures__", "__snapshots__", "__mocks__"]
+DATA = ["testdata", "data", "templates", "resources", "assets"]
+
+
+@pytest.mark.parametrize("directory", [*NEAR, *DATA])
+def test_markdown_near_tests_or_among_data_is_not_inert(directory: str) -> None:
     assert not is_inert(f"{directory}/x.md")
     assert not is_inert(f"a/{directory}/b/x.md")
     assert is_inert(f"a/not-{directory}/x.md")
     assert is_inert(f"{directory}.md")
     assert not is_inert(f"{directory}.md.py")
+
+
+@pytest.mark.parametrize("neighbour", ["calc/__init__.py", "calc/deep/down/x.png", "calc/prompt.md.txt", "calc/.md"])
+def test_markdown_beside_anything_else_is_not_inert(neighbour: str) -> None:
+    assert not is_inert("calc/prompt.md", neighbour)
+    assert is_inert("calc/prompt.md", "calc/more.md", "calc/deep/even.md", "calculus/x.py", "setup.py")
+    assert is_inert("calc/below/prompt.md", neighbour)
+    assert is_inert("prompt.md", neighbour)
+
+
+def test_markdown_that_something_names_is_not_inert() -> None:
+    assert not is_inert("README.md", named="README.md")
+    assert is_inert("README.md", named="NEWS.md")
 
 
 # What of a judgement is settled.
@@ -209,7 +261,7 @@ def judged_in_part(
 ) -> tuple[Judged, frozenset[str]] | None:
     """The verdict of a gate that measures a part, with that part; None where all has to be measured."""
     targets = frozenset({*world.candidate, *(row.test.target for row in prior.table.rows)})
-    plan = plan_partial(prior_of(*targets), prior.table, NEW, changed, world.candidate.keys(), {})
+    plan = plan_partial(prior_of(*targets, declared=True), prior.table, NEW, changed, world.candidate.keys(), {})
     if isinstance(plan, Full):
         return None
     sides = [world.evidence(side) for side in ("candidate", "baseline")]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.events import StepFinished, StepReport
 from projections.release.resume import ReleasePlan
 from tests.real.releases.repaired import FAILED, PASSED, STEPS, Hub, Run
 
@@ -59,6 +60,9 @@ def test_a_repaired_test_is_measured_again_and_nothing_else(tmp_path: Path) -> N
     assert (gate.told_carried.targets, gate.told_carried.cases) == (2, 2)
     assert (gate.verdict.verdict, gate.verdict.counts) == ("passed", {"passed": 3})
     assert hub.release().plan() == as_plan(planned)
+    ended = [one for one in hub.release().of(StepFinished) if one.step == "gate"][-1]
+    assert isinstance(ended.report, StepReport)
+    assert ended.report.summary == f"gate {gate.name}: 3 passed (2 carried)"
     hub.check_proof()
 
 
@@ -101,6 +105,33 @@ def test_what_any_test_may_depend_on_has_all_measured(tmp_path: Path, repair: di
     assert (planned["gate"], planned["gate_reason"].partition(", ")[2]) == ("full", reason)
     assert hub.resume().code == PASSED
     assert {"test_wrong.py", "test_thing.py", "test_steady.py"} <= set(measured_in_full(hub).measured())
+
+
+def test_what_was_collected_beside_the_tests_has_all_measured(tmp_path: Path) -> None:
+    """The examples of a module and of a conftest are collected, which does not make test files of them."""
+    source = 'def value():\n    """\n    >>> 1\n    1\n    """\n    return 1\n'
+    options = {"pytest.ini": "[pytest]\naddopts = --doctest-modules\n", "test_wrong.py": WRONG}
+    hub = Hub(tmp_path, BEFORE, {**options, "calc/__init__.py": source, "conftest.py": source, "shared.py": source})
+    assert hub.start().code == FAILED
+    files = ("calc/__init__.py", "conftest.py", "shared.py")
+    assert {*files, "test_wrong.py"} <= set(hub.gates()[-1].measured())
+    hub.repair({"test_wrong.py": RIGHT, **dict.fromkeys(files, source.replace("return 1", "return 2"))})
+    assert hub.planned()["gate_reason"].endswith(f"source-changed ({', '.join(files)})")
+
+
+def test_markdown_that_something_uses_has_all_measured(tmp_path: Path) -> None:
+    texts = dict.fromkeys(("TOLD.md", "LINKED.md", "calc/prompt.md", "guides/desk.md", "guides/wall.md"), "one\n")
+    reads = "from pathlib import Path\nTOLD = Path('TOLD.md')\n"
+    hub = Hub(
+        tmp_path, BEFORE, {"test_wrong.py": WRONG, "calc/code.py": reads, "NAMES.md": "TOLD, desk, wall\n", **texts}
+    )
+    (hub.project.path / "calc" / "link").symlink_to("../LINKED.md")
+    hub.land({})
+    assert hub.start().code == FAILED
+    hub.repair({"test_wrong.py": RIGHT, "guides/desk.md": "two\n", "NAMES.md": "TOLD, desk, wall, more\n"})
+    assert hub.planned()["gate"] == "partial"
+    hub.repair(dict.fromkeys(texts, "three\n"))
+    assert hub.planned()["gate_reason"].endswith("source-changed (LINKED.md, TOLD.md, calc/prompt.md)")
 
 
 def test_a_test_that_another_one_imports_has_all_measured(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def left_to_a_person(*owed: OwedSide) -> PureRelease:
 
 def test_a_plan_carries_the_last_decision_only_for_the_commit_that_it_is_about() -> None:
     release = left_to_a_person()
-    assert planned(release).healing == "hitl of shard-1 for shard-death (signalled), by row A3 of autoheal/1"
+    assert planned(release).healing == "left to a person: shard-death of shard-1 (signalled), by row A3 of autoheal/1"
     for elsewhere in (left_to_a_person(), left_to_a_person()):
         elsewhere.tip = commit(1)
         assert planned(elsewhere).healing == ""
