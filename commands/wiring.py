@@ -88,19 +88,20 @@ class Home(Struct, frozen=True):
         return self.directory / "locks" / f"run-{run}.stop"
 
 
-def find_home(directory: Path, flags: Mapping[str, Any]) -> Home:
-    """The repository around a directory. `flags` are the values that the command line gave.
+def find_home(directory: Path, flags: Mapping[str, Any], *, files: bool = True) -> Home:
+    """The repository around a directory. `flags` are the values that the command line gave; without `files` those of
+    files are left out.
 
     Raises NotARepository when there is none, unless a flag or a variable says where the ledger is.
     """
     try:
         git = Git.discover(directory)
     except NotARepository as missing:
-        loaded = load_settings(directory, flags)
+        loaded = load_settings(directory, flags, files=files)
         if not loaded.settings.store:
             raise
         return Home(missing, loaded, store_location(loaded.settings, Git(directory)))
-    loaded = load_settings(git.toplevel, flags)
+    loaded = load_settings(git.toplevel, flags, files=files)
     return Home(git, loaded, store_location(loaded.settings, git))
 
 
@@ -150,11 +151,16 @@ class OpenLedger:
 
     def gate_of(self, run: str) -> str:
         """The run itself, or the newest gate of a release; the release itself while it has none."""
+        gates = self.gates_of(run)
+        return gates[-1] if gates else run
+
+    def gates_of(self, run: str) -> list[str]:
+        """The gates of a release, in the order in which they were begun; none of a gate."""
         if not self.is_release(run):
-            return run
+            return []
         steps = self.views(run).release.steps.values()
-        gates = [attempt for state in steps for attempt in state.attempts if attempt.gate]
-        return max(gates, key=lambda attempt: attempt.position).gate if gates else run
+        attempts = sorted((one.position, one.gate) for state in steps for one in state.attempts if one.gate)
+        return list(dict.fromkeys(gate for _, gate in attempts))
 
     def _started(self, run: str) -> RunStarted | None:
         first = next(self._reader.events(run, after=0, until=1), None)

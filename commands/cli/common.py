@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from commands.cli.failures import DirectoryGone, OutputFailed
+from commands.config.sources import ConfigInvalid
 from commands.render.words import safe
 from commands.wiring import Home, find_home
 
@@ -54,11 +55,24 @@ def run_argument(function: Function) -> Function:
 
 def home(store: str | None, **flags: Any) -> Home:
     """The repository around the current directory, its settings and its ledger."""
+    return find_home(_here(), {"store": store, **flags})
+
+
+def reading_home(store: str | None) -> Home:
+    """As `home`, for what only reads or ends: settings that cannot be used must not keep anybody from that."""
     try:
-        here = Path.cwd()
+        return home(store)
+    except ConfigInvalid as broken:
+        place = find_home(_here(), {"store": store}, files=False)
+        say(f"the settings are not used: {broken.message}")
+        return place
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
     except FileNotFoundError:
         raise DirectoryGone("the current directory does not exist any more", "change to another one") from None
-    return find_home(here, {"store": store, **flags})
 
 
 def json_text(document: Any) -> str:

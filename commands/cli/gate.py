@@ -8,6 +8,7 @@ from commands.cli.common import (
     home,
     json_option,
     reader_may_go,
+    reading_home,
     run_argument,
     say,
     store_option,
@@ -51,7 +52,7 @@ def stop(run: str, as_json: bool, store: str | None) -> ExitCode:
     from commands.render.summary import state_lines
     from commands.stopping import stop_run
 
-    place = home(store)
+    place = reading_home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
         # Who drives a release drives its gates, and is asked through the release.

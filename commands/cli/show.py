@@ -8,8 +8,8 @@ from commands.cli.common import (
     at_option,
     emit_json,
     emit_lines,
-    home,
     json_option,
+    reading_home,
     refuse_both,
     run_argument,
     store_option,
@@ -43,7 +43,7 @@ REFRESH_SECONDS = 5.0
 def status(run: str, watch: bool, at: str | None, as_json: bool, store: str | None) -> ExitCode:
     """Where a run stands: its verdict, what decided it, what is owed and what to type next."""
     refuse_both("--at", at, "--watch", watch)
-    place = home(store)
+    place = reading_home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
         release = opened.release_of(name) if run == "latest" else ""
@@ -96,7 +96,7 @@ def log(run: str, follow: bool, at: str | None, as_json: bool, store: str | None
     With --json one JSON document a line.
     """
     refuse_both("--at", at, "--follow", follow)
-    place = home(store)
+    place = reading_home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
         past = opened.past(name, at)
@@ -137,7 +137,7 @@ def why(test: str, run: str, at: str | None, as_json: bool, store: str | None) -
 
     TEST is a name as `ledger status` prints it, or a part of one that only one test has.
     """
-    place = home(store)
+    place = reading_home(store)
     with place.open_ledger() as opened:
         name = opened.gate_of(opened.find_run(run))
         explained = _explained(opened, name, test, opened.past(name, at))

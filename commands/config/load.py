@@ -54,19 +54,19 @@ def load_settings(
     *,
     environment: Mapping[str, str] = os.environ,
     user_directory: Path | None = None,
+    files: bool = True,
 ) -> Loaded:
     """Read every source and take each key from the first that has it. Raises ConfigInvalid for any bad value.
 
     `toplevel` is the top of the user's checkout; `flags` are values by key, None for a flag that was not
     used; `user_directory` holds the user's own `config.toml` (None for the usual place: `release-ledger` in
-    `$XDG_CONFIG_HOME` or `~/.config`).
+    `$XDG_CONFIG_HOME` or `~/.config`). Without `files` none is read: what is recorded can be read all the same.
     """
     user_file = (user_directory or _user_directory(environment)) / "config.toml"
     in_order = [
         from_flags(flags, Path.cwd()),
         from_environment(environment, Path.cwd()),
-        from_repository(toplevel),
-        from_file(user_file, f"user file {user_file}"),
+        *((from_repository(toplevel), from_file(user_file, f"user file {user_file}")) if files else ()),
     ]
     sources: dict[str, Source] = {}
     for source in filter(None, in_order):

@@ -2,7 +2,17 @@
 
 import click
 
-from commands.cli.common import at_option, emit_json, emit_lines, home, json_option, run_argument, store_option, width
+from commands.cli.common import (
+    at_option,
+    emit_json,
+    emit_lines,
+    home,
+    json_option,
+    reading_home,
+    run_argument,
+    store_option,
+    width,
+)
 from commands.cli.exits import ExitCode
 from commands.cli.show import show_release
 from commands.reconsider import Reconsideration, reconsider
@@ -42,7 +52,8 @@ def replay(run: str, policy: str, at: str | None, as_json: bool, store: str | No
     With --policy current the verdicts are decided again by today's rules on the evidence of then. The answer is news,
     not an error: the exit code is 0, or 3 when it cannot be derived.
     """
-    place = home(store)
+    # Today's rules are those of the settings, which then have to be usable.
+    place = home(store) if policy == "current" else reading_home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
         past = opened.past(name, at)
@@ -80,7 +91,7 @@ def diff(left: str, right: str, at: str | None, as_json: bool, store: str | None
 
     What they compared, their rules and verdicts, the tests that were judged otherwise, and what they took.
     """
-    with home(store).open_ledger() as opened:
+    with reading_home(store).open_ledger() as opened:
         both = [_compared(opened, opened.gate_of(opened.find_run(run)), at) for run in (left, right)]
     difference = diff_runs(*both)
     if as_json:
@@ -105,7 +116,7 @@ def show(run: str, at: str | None, as_json: bool, store: str | None) -> ExitCode
 
     What was compared and why, under which rules, who drove it, every attempt with its evidence, and every verdict.
     """
-    place = home(store)
+    place = reading_home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
         if opened.is_release(name):

@@ -4,7 +4,17 @@ import sys
 
 import click
 
-from commands.cli.common import emit_json, emit_lines, emit_pieces, home, json_option, json_text, store_option, width
+from commands.cli.common import (
+    emit_json,
+    emit_lines,
+    emit_pieces,
+    home,
+    json_option,
+    json_text,
+    reading_home,
+    store_option,
+    width,
+)
 from commands.cli.exits import ExitCode
 from commands.render.findings import finding_lines, receipt_lines, report_lines
 from commands.render.words import count
@@ -32,7 +42,7 @@ def verify(head: str | None, no_evidence: bool, as_json: bool, store: str | None
     """
     from ledger.proof.verify import verify as verified
 
-    place = home(store)
+    place = reading_home(store)
     noted = None if head is None else parse_head(head)
     evidence = None if no_evidence else place.directory / EVIDENCE
     out = _JsonOutput() if as_json else _TextOutput()

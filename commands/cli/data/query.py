@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from commands.cli.common import at_option, emit_lines, emit_pieces, home, store_option, terminal_width
+from commands.cli.common import at_option, emit_lines, emit_pieces, reading_home, store_option, terminal_width
 from commands.cli.exits import ExitCode
 from commands.querying import Answer, ask
 from commands.render.rows import csv_pieces, json_lines, json_pieces, table_lines
@@ -45,7 +45,7 @@ def query(
     are exact. `ledger schema VIEW` describes the columns.
     """
     wanted = find_query(view)
-    with home(store).open_ledger() as opened, ask(opened, wanted, run, conditions, at) as answer:
+    with reading_home(store).open_ledger() as opened, ask(opened, wanted, run, conditions, at) as answer:
         if form == "table" and not as_json:
             for line in table_lines(wanted.row_type.__struct_fields__, answer.rows, terminal_width()):
                 emit_lines([line])

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from msgspec import structs
 
-from commands.cli.common import at_option, emit_pieces, home, run_argument, say, store_option
+from commands.cli.common import at_option, emit_pieces, reading_home, run_argument, say, store_option
 from commands.cli.exits import ExitCode
 from commands.render.reports.report import Report
 from commands.wiring import Home, OpenLedger
@@ -61,7 +61,7 @@ def report(run: str, form: str, as_json: bool, output: Path | None, at: str | No
 
     The exit code is 0 whatever the verdict is. Without a verdict everything that exists is marked as unmeasured.
     """
-    place = home(store)
+    place = reading_home(store)
     with place.open_ledger() as opened:
         name, release = _gate_of(opened, opened.find_run(run), at)
         if form == "notes" and not as_json:

@@ -6,7 +6,7 @@ from typing import Literal
 import click
 from msgspec import Struct
 
-from commands.cli.common import emit_json, emit_lines, home, json_option, run_argument, store_option
+from commands.cli.common import emit_json, emit_lines, home, json_option, run_argument, say, store_option
 from commands.cli.exits import ExitCode
 from commands.render.words import count, safe
 from ledger.archive import Manifest
@@ -56,12 +56,15 @@ def export(run: str, output: Path | None, as_json: bool, store: str | None) -> E
     place = home(store)
     with place.open_ledger() as opened:
         name = opened.find_run(run)
+        gates = opened.gates_of(name)
     file = output or Path(f"{name}.ledger.tar")
     manifest = export_run(place.directory, name, file)
     if as_json:
         emit_json(ExportedArchive(file=str(file), manifest=manifest))
     else:
         emit_lines([f"wrote      {safe(str(file))}", *_manifest_lines(manifest)])
+    if gates:
+        say(f"the gates of this release are runs of their own, each with its archive: {', '.join(gates)}")
     return ExitCode.PASSED
 
 

@@ -8,6 +8,7 @@ from commands.cli.common import (
     emit_lines,
     home,
     json_option,
+    reading_home,
     run_argument,
     store_option,
     width,
@@ -28,7 +29,7 @@ def questions(run: str, at: str | None, as_json: bool, store: str | None) -> Exi
 
     The exit code says whether an answer is waited for.
     """
-    found = questioning.questions(home(store), run, at)
+    found = questioning.questions(reading_home(store), run, at)
     if as_json:
         emit_json(found)
     else:

@@ -11,6 +11,7 @@ from commands.cli.common import (
     emit_pieces,
     home,
     json_option,
+    reading_home,
     run_argument,
     say,
     store_option,
@@ -76,7 +77,7 @@ def list_releases(as_json: bool, store: str | None) -> ExitCode:
     from commands.render.release.summary import list_lines
     from projections.release.summary import row_of
 
-    summaries = release_summaries(home(store))
+    summaries = release_summaries(reading_home(store))
     if as_json:
         emit_json({"releases": [row_of(one) for one in summaries]})
     else:
@@ -93,7 +94,7 @@ def show(run: str, at: str | None, as_json: bool, store: str | None) -> ExitCode
     """Show a release: what was let pass first, every step with every attempt, archives, approvals, what to do next."""
     from commands.cli.releasing.told import emit_summary, release_of, summary_of
 
-    place = home(store)
+    place = reading_home(store)
     emit_summary(summary_of(place, release_of(place, run), at), as_json)
     return ExitCode.PASSED
 
@@ -166,7 +167,7 @@ def output(step: str, run: str, attempt: int | None, store: str | None) -> ExitC
     """Print what STEP of a release printed, as far as it was kept; what it wrote on standard error goes there."""
     from commands.cli.releasing.told import printed_by, release_of
 
-    place = home(store)
+    place = reading_home(store)
     said, complained = printed_by(place, release_of(place, run), step, attempt)
     emit_pieces([said])
     for line in complained.splitlines():
@@ -186,7 +187,7 @@ def archives(run: str, as_json: bool, store: str | None) -> ExitCode:
     from commands.cli.releasing.told import release_of, summary_of
     from commands.render.release.summary import archive_lines
 
-    place = home(store)
+    place = reading_home(store)
     summary = summary_of(place, release_of(place, run), None)
     if as_json:
         emit_json({"release": summary.release, "archives": summary.archives})

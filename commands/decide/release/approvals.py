@@ -1,7 +1,8 @@
 """The decision on an approval: it binds to what was shown, and to nothing else.
 
-Rules: it was asked for and is not answered yet; what was shown is still so; who approves may do so, and, where duties
-are separate, has waived nothing of this release; a rejection has a reason.
+Rules: it was asked for and is not answered yet, or was approved and is taken back before anything irreversible was
+begun and before the release has ended; what was shown is still so; who approves may do so, and, where duties are
+separate, has waived nothing of this release; a rejection has a reason.
 """
 
 from msgspec import UNSET
@@ -12,6 +13,7 @@ from commands.messages import DecideApproval, Refusal
 from ledger.events import ApprovalDecided, StepFinished, StepReport
 from projections.registry import RunViews
 from projections.release.approval import shown_now
+from projections.release.standing import pinned_by
 from projections.release.state import Approval
 
 
@@ -19,7 +21,8 @@ def decide_approval(message: DecideApproval, views: RunViews, documents: Documen
     """The answer, and with it the end of the step."""
     graph, view = graph_of(views, documents), views.release
     step = known_step(message.step, graph)
-    approval = _open_approval(step.name, view.approvals.get(step.name, []))
+    back = message.decision == "rejected" and views.run.status != "finished" and not pinned_by(view, graph)
+    approval = _open_approval(step.name, view.approvals.get(step.name, []), back=back)
     shown, _ = stored(shown_now(view, graph, message.date, message.mutes))
     asked = approval.requested
     if asked.shown != shown:
@@ -58,12 +61,17 @@ def decide_approval(message: DecideApproval, views: RunViews, documents: Documen
     return Decided((decided, ended))
 
 
-def _open_approval(step: str, approvals: list[Approval]) -> Approval:
+def _open_approval(step: str, approvals: list[Approval], *, back: bool) -> Approval:
+    """The request that is to be answered; one that was approved, too, where that can still be taken `back`."""
     if not approvals:
         raise Refusal(
             "approval-not-asked", f"nobody was asked for {step} yet", "`ledger release show` says where the release is"
         )
-    if approvals[-1].decided is not None:
-        done = approvals[-1].decided
-        raise Refusal("approval-decided", f"{step} was {done.decision} by {done.by} already")
+    done = approvals[-1].decided
+    if done is not None and not (back and done.decision == "approved"):
+        raise Refusal(
+            "approval-decided",
+            f"{step} was {done.decision} by {done.by} already",
+            "`ledger reject` takes an approval back while nothing was done on it that cannot be taken back",
+        )
     return approvals[-1]

@@ -158,7 +158,7 @@ def _check_archive(views: RunViews, message: BeginReleaseStep) -> None:
         raise Refusal(
             "archive-changed",
             f"the archive in {archive.place} is not the one that was prepared and approved",
-            "`ledger archives` lists what was prepared; prepare it again",
+            f"move away what is there and look who changed it, then resume --from {archive.step}",
         )
 
 

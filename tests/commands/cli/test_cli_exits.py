@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -246,3 +247,25 @@ def codes_in(tree: ast.AST) -> set[str]:
             case ast.Call(func=ast.Name(id="Refusal"), args=[ast.Constant(value=str(code)), *_]):
                 found.add(code)
     return found
+
+
+def test_settings_that_cannot_be_used_keep_nobody_from_reading_and_from_stopping(
+    history: Histories, ask: Ask, tmp_path: Path
+) -> None:
+    project, _ = history("failed")
+    copy = Project(tmp_path, "copy")
+    shutil.copytree(project.path, copy.path)
+    whole = {command: ask(copy, *command) for command in READING}
+    copy.write({"ledger.toml": "this is [ no TOML"})
+    for command, before in whole.items():
+        answer = ask(copy, *command)
+        assert (answer.code, answer.out) == (before.code, before.out), command
+        assert "the settings are not used: file ledger.toml:1" in answer.err
+    for command in (("gate",), ("replay", "--policy", "current"), ("config",), ("resume", "--from", "gate")):
+        assert ask(copy, *command).error_code == "config-invalid"
+
+
+READING = (
+    ("status", "--json"), ("log", "--json"), ("show", "--json"), ("verify", "--json"), ("replay", "--json"),
+    ("query", "classes", "--json"), ("report", "--format", "jsonl"), ("release", "list", "--json"),
+)  # fmt: skip

@@ -366,3 +366,24 @@ def test_a_version_whose_release_failed_may_be_started_again_with_other_steps(tm
     assert project.ledger("release", "start", "1.1.0").code == ExitCode.FAILED
     project.write({"ledger.toml": '[[step]]\nname = "check"\nrun = ["true"]\n'})
     assert project.ledger("release", "start", "1.1.0").code == ExitCode.PASSED
+
+
+def test_a_release_and_its_gates_are_exported_each_by_itself_and_tell_the_same_elsewhere(tmp_path: Path) -> None:
+    project = ReleaseProject.with_steps(tmp_path)
+    project.start()
+    shown = project.show()
+    (gate,) = (one["gate"] for one in project.attempts("gate"))
+    exported = project.ledger("export", "1.1.0", "-o", str(tmp_path / "release.tar"))
+    assert exported.code == ExitCode.PASSED, exported.err
+    assert gate in exported.err
+    assert project.ledger("export", gate, "-o", str(tmp_path / "gate.tar")).code == ExitCode.PASSED
+    elsewhere = str(tmp_path / "elsewhere")
+    for name in ("release.tar", "gate.tar"):
+        assert project.ledger("import", str(tmp_path / name), "--store", elsewhere).code == ExitCode.PASSED
+    assert project.ledger("verify", "--store", elsewhere).code == ExitCode.PASSED
+    assert project.ledger("replay", "1.1.0", "--store", elsewhere).code == ExitCode.PASSED
+    there = json.loads(project.ledger("release", "show", "1.1.0", "--store", elsewhere, "--json").out)
+    moved = {"sequence", "state", "archives"}
+    assert {key: value for key, value in there.items() if key not in moved} == {
+        key: value for key, value in shown.items() if key not in moved
+    }

@@ -6,6 +6,7 @@ import pytest
 
 from commands.messages import DecideApproval
 from ledger.events import ApprovalDecided, StepFinished, StepReport
+from ledger.values import Verdict
 from tests.support.releases import PureRelease, chain, commit, step, usual
 
 Case = tuple[PureRelease, DecideApproval]
@@ -128,3 +129,19 @@ def test_with_one_pair_of_eyes_who_waived_may_approve() -> None:
     release.handle(release.resume("screens", waive="screens", reason="Help is slow"))
     release.drive()
     assert len(release.handle(release.answer("approve", by=release.views.release.waivers["waiver-1"].by))) == 2
+
+
+def test_an_approval_is_taken_back_while_nothing_was_done_on_it_that_cannot_be() -> None:
+    release, _ = answered("approved")
+    release.handle(release.answer("approve", "rejected", reason="the wrong version"))
+    assert release.states()["approve"] == "failed"
+    assert release.views.release.approvals["approve"][-1].decided.decision == "rejected"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("outcome", [None, "passed", "unmeasured"])
+def test_an_approval_is_not_taken_back_after_that_was_begun(outcome: Verdict | None) -> None:
+    release, _ = answered("approved")
+    release.handle(release.begin("publish"))
+    if outcome is not None:
+        release.handle(release.end("publish", outcome))
+    assert release.refusal(release.answer("approve", "rejected", reason="too late")).code == "approval-decided"
