@@ -88,12 +88,14 @@ def test_the_payload_is_plain_json_of_the_fields_alone(event: Event) -> None:
         if type(event).__struct_config__.omit_defaults
     }
     held = {name: getattr(event, name) for name in event.__struct_fields__}
-    told = [
-        name
-        for name, value in held.items()
-        if value is not msgspec.UNSET and value != defaults.get(name, msgspec.NODEFAULT)
+    there = {name: value for name, value in held.items() if value is not msgspec.UNSET}
+    # A number with a fraction that equals its default is left out only where it is the very same object.
+    either = {name for name, value in there.items() if isinstance(value, float) and value == defaults.get(name)}
+    told = list(json.loads(payload))
+    assert told == [name for name in there if name in told]
+    assert [name for name in told if name not in either] == [
+        name for name, value in there.items() if value != defaults.get(name, msgspec.NODEFAULT)
     ]
-    assert list(json.loads(payload)) == told
 
 
 @given(HEADERS)
