@@ -41,11 +41,12 @@ UNTRUSTED = frozenset({"wrong-tree", "tree-changed", "record-damaged", "foreign-
 
 
 PROVING = frozenset({
-    "signalled", "worker-crashed", "session-ended-early", "interrupted", "cases-missing", "exit-code-unexpected",
-    "exit-contradicts-cases", "counts-disagree", "count-invalid", "count-unknown", "target-missing", "not-run",
+    "signalled", "worker-crashed", "session-ended-early", "interrupted", "cases-missing", "exit-contradicts-cases",
+    "counts-disagree", "count-invalid", "count-unknown", "target-missing", "not-run",
 })  # fmt: skip
 """Reasons why a target was not measured that take nothing from a failure that was reported of one of its tests: the
-attempt came to its end by itself. What is ended from outside may fail tests by that, so such an end proves nothing."""
+attempt came to its end by itself. What is ended from outside may fail tests by that, so such an end proves nothing; nor
+does an exit code that is not one of the runner's, because some book what killed them on the test that was running."""
 
 
 class SideCases(Struct):

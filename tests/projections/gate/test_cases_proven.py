@@ -9,7 +9,7 @@ from tests.support.sides import File, Files, evidence, table_of
 BASELINE: Files = {"a.py": File({"t": "passed", "u": "passed"})}
 FAILED: Files = {"a.py": File({"t": "failed", "u": None})}
 PASSED: Files = {"a.py": File({"t": "passed", "u": None})}
-OUTSIDE = ("stopped", "driver-died", "time-limit", "idle-limit", "memory-limit")
+OUTSIDE = ("stopped", "driver-died", "time-limit", "idle-limit", "memory-limit", "exit-code-unexpected")
 
 
 def dead(*attempts: Files, cause: str = "signalled") -> SideEvidence:
